@@ -1,0 +1,1 @@
+"""The subcommands of ``keisei``: thin functions over the library, registered in `keisei.cli`."""

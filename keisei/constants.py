@@ -1,0 +1,24 @@
+"""What can never be configured: the sizes of the game and of its encodings."""
+
+from typing import Final
+
+BOARD_SIZE: Final = 9
+NUM_SQUARES: Final = BOARD_SIZE * BOARD_SIZE
+NUM_PIECE_KINDS: Final = 14
+"""P L N S G B R K, then +P +L +N +S +B +R."""
+
+NUM_HAND_KINDS: Final = 7
+"""P L N S G B R: the kinds that can be held in hand and dropped."""
+
+HAND_LIMITS: Final = (18, 4, 4, 4, 4, 2, 2)
+"""How many pieces of each hand kind there are in a set: the most that a hand can hold."""
+
+NUM_BOARD_ACTIONS: Final = NUM_SQUARES * (NUM_SQUARES - 1) * 2
+NUM_ACTIONS: Final = NUM_BOARD_ACTIONS + NUM_SQUARES * NUM_HAND_KINDS
+"""13,527: every (from, to, promote) and every (to, piece) drop."""
+
+MAX_LEGAL_MOVES: Final = 593
+"""The largest number of legal moves that any Shogi position has."""
+
+REPETITIONS_TO_END: Final = 4
+"""The occurrence of a position that ends the game."""

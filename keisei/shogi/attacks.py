@@ -1,0 +1,199 @@
+"""Who attacks what: slider moves, the enemy's attack map, checks and pins. Player's view."""
+
+import numpy as np
+
+from keisei.shogi.bitboard import Bitboard, bit, count, highest, load, lowest, without_lowest
+from keisei.shogi.jit import jit
+from keisei.shogi.position import ENEMY, OWN, Record, enemy_pieces
+from keisei.shogi.tables import (
+    ALL,
+    BISHOP,
+    DRAGON,
+    FILE_LINE,
+    GOLD,
+    HORSE,
+    KING,
+    KNIGHT,
+    LANCE,
+    LOWER,
+    MASKS,
+    NO_SQUARE,
+    NOT_COLUMN_0,
+    NOT_COLUMN_8,
+    PAWN,
+    ROOK,
+    SILVER,
+    STEPS,
+    UPPER,
+)
+
+
+@jit
+def slide(line: int, sq: int, occupied: Bitboard) -> Bitboard:
+    """Where a slider goes along one line, both ways, up to and including the first piece.
+
+    The obstruction difference: twice the first obstacle above less the last one below sets
+    exactly the bits from the latter to the former.
+    """
+    lower, upper = load(LOWER[line, sq]), load(UPPER[line, sq])
+    above = upper & occupied
+    below = lower & occupied | bit(0)
+    return (lower | upper) & (((above & -above) << 1) - bit(highest(below)))
+
+
+@jit
+def bishop_attacks(sq: int, occupied: Bitboard) -> Bitboard:
+    """Where a bishop on `sq` goes, first pieces included."""
+    return slide(2, sq, occupied) | slide(3, sq, occupied)
+
+
+@jit
+def rook_attacks(sq: int, occupied: Bitboard) -> Bitboard:
+    """Where a rook on `sq` goes, first pieces included."""
+    return slide(0, sq, occupied) | slide(1, sq, occupied)
+
+
+@jit
+def lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
+    """Where the player's own lance on `sq` goes (up the board)."""
+    ray = load(LOWER[FILE_LINE, sq])
+    return ray & -bit(highest(ray & occupied | bit(0)))
+
+
+@jit
+def enemy_lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
+    """Where the enemy's lance on `sq` goes (down the board)."""
+    ray = load(UPPER[FILE_LINE, sq])
+    above = ray & occupied
+    return ray & (above ^ (above - bit(0)))
+
+
+@jit
+def enemy_attack_map(position: Record, view: int, occupied: Bitboard) -> Bitboard:
+    """Every square that the enemy attacks when `occupied` is what stands on the board."""
+    pawns = enemy_pieces(position, view, PAWN)
+    silvers = enemy_pieces(position, view, SILVER)
+    golds = enemy_pieces(position, view, GOLD)
+    horses = enemy_pieces(position, view, HORSE)
+    dragons = enemy_pieces(position, view, DRAGON)
+
+    # All steps at once: first the straight part, then what goes on one square to either side.
+    forward = (golds | silvers) << 9
+    straight = pawns << 9 | forward | golds >> 9 | horses << 9 | horses >> 9
+    sideways = (
+        forward
+        | enemy_pieces(position, view, KNIGHT) << 18
+        | silvers >> 9
+        | golds
+        | horses
+        | dragons << 9
+        | dragons >> 9
+    )
+    attacked = (
+        straight
+        | (sideways & load(MASKS[NOT_COLUMN_0])) >> 1
+        | (sideways & load(MASKS[NOT_COLUMN_8])) << 1
+        | load(STEPS[KING, np.int64(position.kings[view, ENEMY])])
+    )
+
+    sliders = enemy_pieces(position, view, LANCE)
+    while sliders:
+        attacked |= enemy_lance_attacks(lowest(sliders), occupied)
+        sliders = without_lowest(sliders)
+    sliders = enemy_pieces(position, view, BISHOP) | horses
+    while sliders:
+        attacked |= bishop_attacks(lowest(sliders), occupied)
+        sliders = without_lowest(sliders)
+    sliders = enemy_pieces(position, view, ROOK) | dragons
+    while sliders:
+        attacked |= rook_attacks(lowest(sliders), occupied)
+        sliders = without_lowest(sliders)
+    return attacked & load(MASKS[ALL])
+
+
+@jit
+def enemy_step_attackers(position: Record, view: int, sq: int) -> Bitboard:
+    """The enemy's pieces, king apart, that attack `sq` by a single step or jump."""
+    return (
+        enemy_pieces(position, view, PAWN) & load(STEPS[PAWN, sq])
+        | enemy_pieces(position, view, KNIGHT) & load(STEPS[KNIGHT, sq])
+        | enemy_pieces(position, view, SILVER) & load(STEPS[SILVER, sq])
+        | enemy_pieces(position, view, GOLD) & load(STEPS[GOLD, sq])
+        | (enemy_pieces(position, view, HORSE) | enemy_pieces(position, view, DRAGON))
+        & load(STEPS[KING, sq])
+    )
+
+
+@jit
+def enemy_attackers(position: Record, view: int, sq: int, occupied: Bitboard) -> Bitboard:
+    """The enemy's pieces, king apart, that attack `sq`."""
+    diagonal = enemy_pieces(position, view, BISHOP) | enemy_pieces(position, view, HORSE)
+    straight = enemy_pieces(position, view, ROOK) | enemy_pieces(position, view, DRAGON)
+    return (
+        enemy_step_attackers(position, view, sq)
+        | enemy_pieces(position, view, LANCE) & lance_attacks(sq, occupied)
+        | diagonal & bishop_attacks(sq, occupied)
+        | straight & rook_attacks(sq, occupied)
+    )
+
+
+@jit
+def checks_and_pins(position: Record, view: int) -> tuple[Bitboard, Bitboard, Bitboard]:
+    """What the player's king suffers: (checking pieces, squares between, own pinned pieces)."""
+    king = np.int64(position.kings[view, OWN])
+    own = load(position.occupied[view, OWN])
+    enemy = load(position.occupied[view, ENEMY])
+    checkers = enemy_step_attackers(position, view, king)
+    between = checkers & ~checkers
+    pinned = between
+    diagonal = enemy_pieces(position, view, BISHOP) | enemy_pieces(position, view, HORSE)
+    straight = enemy_pieces(position, view, ROOK) | enemy_pieces(position, view, DRAGON)
+    for line in range(4):
+        sliders = straight if line < 2 else diagonal
+        ray = load(UPPER[line, king])
+        if ray & sliders:
+            nearest = ray & enemy
+            nearest = nearest & -nearest
+            if nearest & sliders:
+                gap = ray & (nearest - bit(0))
+                blockers = gap & own
+                if not blockers:
+                    checkers |= nearest
+                    between |= gap
+                elif not without_lowest(blockers):
+                    pinned |= blockers
+        if line == FILE_LINE:  # the enemy's lances come from above only
+            sliders |= enemy_pieces(position, view, LANCE)
+        ray = load(LOWER[line, king])
+        if ray & sliders:
+            nearest = bit(highest(ray & enemy))
+            if nearest & sliders:
+                gap = ray & -(nearest << 1)
+                blockers = gap & own
+                if not blockers:
+                    checkers |= nearest
+                    between |= gap
+                elif not without_lowest(blockers):
+                    pinned |= blockers
+    return checkers, between, pinned
+
+
+@jit
+def line_through(king: int, sq: int) -> Bitboard:
+    """The whole line on which a pinned piece on `sq` may move, its king being on `king`."""
+    piece = bit(sq)
+    line = 0
+    while line < 3 and not ((load(LOWER[line, king]) | load(UPPER[line, king])) & piece):
+        line += 1
+    return load(LOWER[line, king]) | load(UPPER[line, king])
+
+
+@jit
+def in_check(position: Record) -> bool:
+    """Whether the side to move is in check."""
+    view = np.int64(position.turn)
+    king = np.int64(position.kings[view, OWN])
+    if king == NO_SQUARE:
+        return False
+    occupied = load(position.occupied[view, OWN]) | load(position.occupied[view, ENEMY])
+    return count(enemy_attackers(position, view, king, occupied)) > 0

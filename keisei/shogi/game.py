@@ -1,0 +1,243 @@
+"""`ShogiGame`: one game, the friendly way.
+
+>>> game = ShogiGame()
+>>> game.push("7g7f")
+>>> len(game.legal_moves)
+30
+>>> game.sfen()
+'lnsgkgsnl/1r5b1/ppppppppp/9/9/2P6/PP1PPPPPP/1B5R1/LNSGKGSNL w - 2'
+"""
+
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.constants import MAX_LEGAL_MOVES
+from keisei.errors import IllegalMoveError
+from keisei.shogi.actions import PolicyOutputMapper
+from keisei.shogi.diagram import Diagram
+from keisei.shogi.legality import why_illegal
+from keisei.shogi.movegen import legal_moves
+from keisei.shogi.moves import Move
+from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_position, format_sfen, parse_position
+from keisei.shogi.pieces import Color, Piece
+from keisei.shogi.position import Record, from_diagram, play, to_diagram, undo
+from keisei.shogi.render_svg import board_svg
+from keisei.shogi.render_text import board_text
+from keisei.shogi.rules import (
+    DeclarationRule,
+    Outcome,
+    as_outcome,
+    earlier_occurrences,
+    judge,
+    may_declare,
+)
+
+_FIRST_HISTORY = 256
+NO_PLY_LIMIT = 65_535
+"""The largest ply that a position can count to."""
+
+_mapper = PolicyOutputMapper()
+
+
+class ShogiGame:
+    """A position and the moves that led to it.
+
+    `start` is an SFEN, a USI ``position`` command (moves included), or a `Diagram`.
+    """
+
+    ply_limit: int
+    """The ply at which the game is a draw."""
+
+    declaration: DeclarationRule
+    """By which rule a win may be declared."""
+
+    def __init__(
+        self,
+        start: str | Diagram = STARTPOS_SFEN,
+        *,
+        ply_limit: int = NO_PLY_LIMIT,
+        declaration: DeclarationRule = DeclarationRule.POINTS_27,
+    ) -> None:
+        diagram, moves = parse_position(start) if isinstance(start, str) else (start, [])
+        self.ply_limit = ply_limit
+        self.declaration = declaration
+        self.start = diagram
+        self._position = from_diagram(diagram)
+        self._actions: list[int] = []
+        self._captured: list[int] = []
+        self._keys = np.zeros(_FIRST_HISTORY, dtype=np.uint64)
+        self._checks = np.zeros(_FIRST_HISTORY, dtype=np.bool_)
+        self._legal = np.zeros(MAX_LEGAL_MOVES, dtype=np.uint16)
+        self._look()
+        for number, move in enumerate(moves, 1):
+            try:
+                self.push(move)
+            except IllegalMoveError as error:
+                raise IllegalMoveError(f"move {number} of the list: {error}") from None
+
+    # ---- what the position is ----
+
+    @property
+    def turn(self) -> Color:
+        """The side to move."""
+        return Color(int(self._position.turn))
+
+    @property
+    def ply(self) -> int:
+        """Plies played since the beginning of the game, those before `start` included."""
+        return int(self._position.ply)
+
+    @property
+    def diagram(self) -> Diagram:
+        """The position as it would be printed."""
+        return to_diagram(self._position)
+
+    @property
+    def position(self) -> Record:
+        """The record that kernels work on. Changing it is at your own risk."""
+        return self._position
+
+    @property
+    def key(self) -> int:
+        """Zobrist key of board, hands and side to move."""
+        return int(self._position.key)
+
+    def piece_at(self, square: int) -> Piece | None:
+        """The piece on a square, None where it is empty."""
+        return self.diagram.board[square]
+
+    def hand(self, color: Color) -> tuple[int, ...]:
+        """How many P L N S G B R a side holds in hand."""
+        return tuple(self._position.hands[color].tolist())
+
+    def sfen(self) -> str:
+        """The SFEN of the position."""
+        return format_sfen(self.diagram)
+
+    def usi_position(self) -> str:
+        """The USI ``position`` command of the whole game so far."""
+        return format_position(self.start, self.moves)
+
+    # ---- what can be played ----
+
+    @property
+    def legal_moves(self) -> list[Move]:
+        """All legal moves."""
+        turn = self.turn
+        return [_mapper.move(action, turn) for action in self.legal_actions.tolist()]
+
+    @property
+    def legal_actions(self) -> npt.NDArray[np.uint16]:
+        """The policy indices of all legal moves, in the same order."""
+        return self._legal[: self._number_of_moves].copy()
+
+    def is_legal(self, move: Move | str) -> bool:
+        """Whether a move may be played now."""
+        return _mapper.index(_as_move(move), self.turn) in self._legal[: self._number_of_moves]
+
+    def push(self, move: Move | str) -> None:
+        """Play a move; raises `IllegalMoveError`, which says why, if it is not legal."""
+        move = _as_move(move)
+        if not self.is_legal(move):
+            raise IllegalMoveError(f"{move}: {why_illegal(self._position, move)}")
+        self.push_action(_mapper.index(move, self.turn))
+
+    def push_action(self, action: int) -> None:
+        """Play a move given by its policy index."""
+        if action not in self._legal[: self._number_of_moves]:
+            self.push(_mapper.move(action, self.turn))  # explains itself
+        self._captured.append(int(play(self._position, int(action))))
+        self._actions.append(int(action))
+        self._look()
+
+    def pop(self) -> Move:
+        """Take back the last move and return it."""
+        if not self._actions:
+            raise IndexError("there is no move to take back")
+        action = self._actions.pop()
+        undo(self._position, action, self._captured.pop())
+        self._look()
+        return _mapper.move(action, self.turn)
+
+    @property
+    def moves(self) -> list[Move]:
+        """The moves played from `start`."""
+        first = self.start.turn
+        return [
+            _mapper.move(action, Color(first ^ index & 1))
+            for index, action in enumerate(self._actions)
+        ]
+
+    @property
+    def last_move(self) -> Move | None:
+        """The move played last."""
+        return _mapper.move(self._actions[-1], self.turn.opponent) if self._actions else None
+
+    # ---- how it stands ----
+
+    @property
+    def in_check(self) -> bool:
+        """Whether the side to move is in check."""
+        return bool(self._checks[len(self._actions)])
+
+    @property
+    def repetitions(self) -> int:
+        """How often this position has occurred before in the game."""
+        return int(earlier_occurrences(self._keys, len(self._actions)))
+
+    @property
+    def can_declare(self) -> bool:
+        """Whether the side to move may declare a win by entering king."""
+        return bool(may_declare(self._position, self.in_check, int(self.declaration)))
+
+    def outcome(self, *, claim_declaration: bool = False) -> Outcome | None:
+        """How the game has ended; None while it goes on.
+
+        A declaration is a player's right, not a duty: it counts only with `claim_declaration`.
+        """
+        return as_outcome(
+            *judge(
+                self._position,
+                self._keys,
+                self._checks,
+                self._number_of_moves,
+                self.repetitions,
+                self.ply_limit,
+                int(self.declaration) if claim_declaration else 0,
+            )
+        )
+
+    def copy(self) -> Self:
+        """The same game, to be played on independently."""
+        return type(self)(
+            self.usi_position(), ply_limit=self.ply_limit, declaration=self.declaration
+        )
+
+    # ---- what people look at ----
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.usi_position()!r})"
+
+    def __str__(self) -> str:
+        return board_text(self.diagram, last_move=self.last_move)
+
+    def _repr_svg_(self) -> str:
+        """The board, for notebooks."""
+        return board_svg(self.diagram, last_move=self.last_move)
+
+    def _look(self) -> None:
+        """Find the legal moves of the position and enter it into the history."""
+        length = len(self._actions)
+        if length == len(self._keys):
+            self._keys = np.concatenate([self._keys, np.zeros_like(self._keys)])
+            self._checks = np.concatenate([self._checks, np.zeros_like(self._checks)])
+        number, in_check = legal_moves(self._position, self._legal)
+        self._number_of_moves = int(number)
+        self._keys[length] = self._position.key
+        self._checks[length] = in_check
+
+
+def _as_move(move: Move | str) -> Move:
+    return Move.from_usi(move) if isinstance(move, str) else move

@@ -1,0 +1,119 @@
+"""The one decorator of every kernel: `jit` compiles with Numba and caches the machine code safely.
+
+Three things that a bare ``numba.njit(cache=True)`` gets wrong for a package of kernels that call
+each other (``docs/decisions/004-kernel-cache.md``):
+
+- Its cache does not notice a change in a callee of another file and then runs stale machine code.
+  Here the cache directory carries the hash of all kernel sources.
+- It compiles a callee anew for each literal and each integer width that a caller passes. Here
+  integers are widened to int64 first, so that one version serves all callers.
+- It holds the GIL. Kernels here trust their input and never touch Python objects.
+"""
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numba
+from numba import types
+
+PACKAGE: Final = Path(__file__).resolve().parent.parent
+KERNEL_SOURCES: Final = ("constants.py", "shogi")
+"""Where kernels live, within the package: what the cache directory's name is computed from."""
+
+_KEPT_CACHES: Final = 8
+"""How many versions' caches are kept, newest first."""
+
+_decorating = threading.Lock()
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def jit(function: Kernel) -> Kernel:
+    """Compile `function` by Numba at its first call; with ``NUMBA_DISABLE_JIT=1`` leave it as is."""
+    if numba.config.DISABLE_JIT:
+        return function
+    with _decorating:
+        previous = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(cache_directory())
+        try:
+            dispatcher = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+        finally:
+            numba.config.CACHE_DIR = previous
+    return _with_one_version(dispatcher)
+
+
+@cache
+def cache_directory() -> Path:
+    """Where the machine code of exactly these kernel sources is kept; it exists and is writable.
+
+    ``KEISEI_CACHE_DIR`` overrides the user's cache directory. Where that can't be written, a
+    directory below the system's temporary one is used.
+    """
+    name = f"kernels-{_sources_hash()}{'-boundscheck' if numba.config.BOUNDSCHECK else ''}"
+    for root in (_user_cache(), Path(tempfile.gettempdir()) / "keisei-cache"):
+        directory = root / name
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=directory):
+                pass
+            os.utime(directory)  # pruning goes by the time of last use
+        except OSError:
+            continue
+        _prune(root)
+        return directory
+    raise OSError(f"neither {_user_cache()} nor {tempfile.gettempdir()} can be written")
+
+
+def _user_cache() -> Path:
+    if chosen := os.environ.get("KEISEI_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        root = Path.home() / "Library" / "Caches"
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return root / "keisei"
+
+
+def _sources_hash() -> str:
+    digest = hashlib.sha256()
+    for entry in KERNEL_SOURCES:
+        path = PACKAGE / entry
+        for source in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(source.relative_to(PACKAGE).as_posix().encode())
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _prune(root: Path) -> None:
+    caches = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for stale in caches[_KEPT_CACHES:]:
+        # Another process may use or prune it at this moment: then it simply stays.
+        shutil.rmtree(stale, ignore_errors=True)
+
+
+def _with_one_version(dispatcher: Any) -> Any:
+    """Let callers within kernels pass any integer: all compile and share the int64 version."""
+    original = dispatcher.get_call_template
+
+    def get_call_template(args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
+        widened = {name: _widened(kind) for name, kind in kws.items()}
+        return original(tuple(_widened(kind) for kind in args), widened)
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
+
+
+def _widened(kind: types.Type) -> types.Type:
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.Integer) and kind.bitwidth < 64:
+        return types.int64
+    return kind

@@ -1,0 +1,1 @@
+"""How games and positions are written down: SFEN, USI, CSA, KIF, KI2."""

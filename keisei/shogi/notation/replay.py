@@ -1,0 +1,41 @@
+"""Walking along a line of play with the rules watching: used by every reader and writer."""
+
+from collections.abc import Iterable
+
+from keisei.shogi.diagram import Diagram
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.moves import Move
+from keisei.shogi.pieces import Color, Piece
+
+
+class Replay:
+    """A game that is being walked through, with the board at hand in plain Python.
+
+    Notations ask for the piece on a square at every move; a list answers that at once, where
+    `ShogiGame.diagram` would draw the whole board each time.
+    """
+
+    def __init__(self, start: Diagram, moves: Iterable[Move] = ()) -> None:
+        self.game = ShogiGame(start)
+        self.board: list[Piece | None] = list(start.board)
+        self.turn: Color = start.turn
+        self.last_target: int | None = None
+        """Where the move before went; None at the start."""
+        for move in moves:
+            self.play(move)
+
+    def play(self, move: Move) -> None:
+        """Play a move; `IllegalMoveError` if the rules forbid it, and nothing has changed then."""
+        self.game.push(move)
+        if move.from_square is None:
+            assert move.drop is not None
+            self.board[move.to_square] = Piece(self.turn, move.drop)
+        else:
+            piece = self.board[move.from_square]
+            assert piece is not None
+            self.board[move.from_square] = None
+            kind = piece.kind.promoted if move.promote else piece.kind
+            self.board[move.to_square] = Piece(self.turn, kind)
+        self.last_target = move.to_square
+        self.turn = self.turn.opponent
+

@@ -1,0 +1,160 @@
+"""SFEN positions and USI ``position`` commands, read and written.
+
+>>> parse_sfen(STARTPOS_SFEN).turn.name
+'BLACK'
+"""
+
+import re
+from typing import Final
+
+from keisei.constants import BOARD_SIZE, NUM_HAND_KINDS
+from keisei.errors import IllegalPositionError, NotationError
+from keisei.shogi.diagram import Diagram, Hands
+from keisei.shogi.moves import Move
+from keisei.shogi.pieces import PIECE_BY_SYMBOL, Color, Piece, PieceKind
+
+STARTPOS_SFEN: Final = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+"""The usual start position."""
+
+_HAND_ORDER: Final = tuple(
+    PieceKind(kind) for kind in (6, 5, 4, 3, 2, 1, 0)
+)  # R B G S N L P, the order in which SFEN writes hands
+_HAND_ITEM: Final = re.compile(r"([1-9]\d?)?([PLNSGBRplnsgbr])", re.ASCII)
+_MAX_MOVE_NUMBER: Final = 30_000
+"""Plies are stored in 16 bits."""
+
+
+def parse_sfen(text: str) -> Diagram:
+    """Read an SFEN; the move number may be missing (then 1), the leading word ``sfen`` is allowed.
+
+    Raises `NotationError` with the column where it went wrong, and `IllegalPositionError` for a
+    position that no game could be played from.
+    """
+    fields = [(match.group(), match.start() + 1) for match in re.finditer(r"\S+", text)]
+    if fields and fields[0][0] == "sfen":
+        fields = fields[1:]
+    if not 3 <= len(fields) <= 4:
+        raise NotationError(
+            f"an SFEN has a board, a side to move, hands and a move number; got {len(fields)} fields"
+        )
+    board = _parse_board(*fields[0])
+    turn = _parse_turn(*fields[1])
+    hands = _parse_hands(*fields[2])
+    move_number = _parse_move_number(*fields[3]) if len(fields) == 4 else 1
+    diagram = Diagram(board, hands, turn, move_number)
+    diagram.validate()
+    return diagram
+
+
+def format_sfen(diagram: Diagram) -> str:
+    """Write the SFEN of a diagram, move number included."""
+    rows = (
+        diagram.board[start : start + BOARD_SIZE]
+        for start in range(0, len(diagram.board), BOARD_SIZE)
+    )
+    board = "/".join(_format_row(row) for row in rows)
+    side = "b" if diagram.turn is Color.BLACK else "w"
+    return f"{board} {side} {_format_hands(diagram.hands)} {diagram.move_number}"
+
+
+def parse_position(text: str) -> tuple[Diagram, list[Move]]:
+    """Read ``[position] startpos|sfen <sfen> [moves <move> ...]``, or a bare SFEN.
+
+    The moves are read, not played: whether they are legal is for the game to say.
+    """
+    words = text.split()
+    if words and words[0] == "position":
+        words = words[1:]
+    split = words.index("moves") if "moves" in words else len(words)
+    start, moves = words[:split], words[split + 1 :]
+    if start == ["startpos"]:
+        start = STARTPOS_SFEN.split()
+    elif start and start[0] == "startpos":
+        raise NotationError(f"{start[1]!r} after 'startpos'; only 'moves' may follow")
+    return parse_sfen(" ".join(start)), [Move.from_usi(move) for move in moves]
+
+
+def format_position(start: Diagram, moves: list[Move]) -> str:
+    """Write the USI ``position`` command of a start and the moves played from it."""
+    sfen = format_sfen(start)
+    head = "startpos" if sfen == STARTPOS_SFEN else f"sfen {sfen}"
+    tail = f" moves {' '.join(move.usi for move in moves)}" if moves else ""
+    return f"position {head}{tail}"
+
+
+def _parse_board(text: str, column: int) -> tuple[Piece | None, ...]:
+    rows = text.split("/")
+    if len(rows) != BOARD_SIZE:
+        raise NotationError(f"the board has {len(rows)} ranks, 9 are needed", column=column)
+    board: list[Piece | None] = []
+    for row in rows:
+        board += _parse_row(row, column)
+        column += len(row) + 1
+    return tuple(board)
+
+
+def _parse_row(row: str, column: int) -> list[Piece | None]:
+    squares: list[Piece | None] = []
+    index = 0
+    while index < len(row):
+        size = 2 if row[index] == "+" else 1
+        symbol = row[index : index + size]
+        if symbol in "123456789":
+            squares += [None] * int(symbol)
+        elif symbol in PIECE_BY_SYMBOL:
+            squares.append(PIECE_BY_SYMBOL[symbol])
+        else:
+            raise NotationError(
+                f"{symbol!r} is neither a piece nor a number of empty squares",
+                column=column + index,
+            )
+        index += size
+    if len(squares) != BOARD_SIZE:
+        raise NotationError(f"rank {row!r} has {len(squares)} squares, 9 are needed", column=column)
+    return squares
+
+
+def _parse_turn(text: str, column: int) -> Color:
+    if text not in ("b", "w"):
+        raise NotationError(f"the side to move is {text!r}, 'b' or 'w' is needed", column=column)
+    return Color.BLACK if text == "b" else Color.WHITE
+
+
+def _parse_hands(text: str, column: int) -> Hands:
+    counts = [[0] * NUM_HAND_KINDS, [0] * NUM_HAND_KINDS]
+    index = 0
+    while text != "-" and index < len(text):
+        item = _HAND_ITEM.match(text, index)
+        if item is None:
+            raise NotationError(
+                f"{text[index]!r} is no piece in hand; expected something like 'S2Pb3p' or '-'",
+                column=column + index,
+            )
+        piece = PIECE_BY_SYMBOL[item[2]]
+        counts[piece.color][piece.kind] += int(item[1] or 1)
+        index = item.end()
+    return tuple(counts[Color.BLACK]), tuple(counts[Color.WHITE])
+
+
+def _parse_move_number(text: str, column: int) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 5:
+        raise NotationError(f"{text!r} is not a move number", column=column)
+    number = int(text)
+    if number > _MAX_MOVE_NUMBER:
+        raise IllegalPositionError(f"move number {number} is above {_MAX_MOVE_NUMBER}")
+    return max(number, 1)  # some programs write 0 for "unknown"
+
+
+def _format_row(row: tuple[Piece | None, ...]) -> str:
+    symbols = "".join("." if piece is None else piece.symbol for piece in row)
+    return re.sub(r"\.+", lambda gap: str(len(gap.group())), symbols)
+
+
+def _format_hands(hands: Hands) -> str:
+    items = (
+        f"{count if count > 1 else ''}{Piece(color, kind).symbol}"
+        for color in Color
+        for kind in _HAND_ORDER
+        if (count := hands[color][kind])
+    )
+    return "".join(items) or "-"

@@ -1,0 +1,129 @@
+"""Text with places: lines that know their number, a scanner that knows its column, encodings."""
+
+import re
+from typing import Final, NamedTuple
+
+from keisei.errors import NotationError
+
+UTF8: Final = "utf-8"
+SHIFT_JIS: Final = "cp932"
+"""Shift-JIS as Windows programs write it: a superset of the standard, as most Shogi files need."""
+
+_NEWLINE: Final = re.compile(r"\r\n|\n|\r")
+_DECLARED: Final = re.compile(rb"encoding\s*=\s*([A-Za-z0-9_\-]+)")
+_HALF_WIDTH: Final = str.maketrans(
+    "０１２３４５６７８９（）／：＋　．\t", "0123456789()/:+ . "
+)  # one character for one, so that columns stay true
+
+
+class SourceLine(NamedTuple):
+    """A line of a file, without its line break."""
+
+    number: int
+    """Counted from 1."""
+
+    text: str
+
+    def error(self, message: str, column: int = 1) -> NotationError:
+        """The error to raise for a fault in this line."""
+        return NotationError(message, line=self.number, column=column)
+
+
+def split_lines(text: str) -> list[SourceLine]:
+    """The lines of a text, whatever system broke them; a byte order mark is dropped."""
+    lines = _NEWLINE.split(text.removeprefix("\ufeff"))
+    return [SourceLine(number, line) for number, line in enumerate(lines, start=1)]
+
+
+def text_lines(text: str) -> list[str]:
+    """The lines of a comment; an empty comment has none."""
+    return _NEWLINE.split(text) if text else []
+
+
+def half_width(text: str) -> str:
+    """The text with full-width digits, blanks and punctuation made half-width, place by place."""
+    return text.translate(_HALF_WIDTH)
+
+
+class Scanner:
+    """Reads one line from left to right. Full- and half-width signs count as the same."""
+
+    def __init__(self, line: SourceLine, start: int = 0) -> None:
+        self.line = line
+        self._text = half_width(line.text)
+        self.index = start
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Step over the pattern if it comes next."""
+        match = pattern.match(self._text, self.index)
+        if match is not None:
+            self.index = match.end()
+        return match
+
+    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        """Step over the pattern, which must come next."""
+        match = self.match(pattern)
+        if match is None:
+            raise self.error(f"{what} expected, not {self.rest(12)!r}")
+        return match
+
+    def skip_blanks(self) -> None:
+        """Step over blanks."""
+        self.match(_BLANKS)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the line has been read to its end."""
+        return self.index >= len(self._text)
+
+    def rest(self, limit: int | None = None) -> str:
+        """What has not been read yet, as it was written; cut after `limit` characters."""
+        rest = self.line.text[self.index :]
+        return rest if limit is None or len(rest) <= limit else f"{rest[:limit]}..."
+
+    def error(self, message: str, index: int | None = None) -> NotationError:
+        """The error to raise for a fault here, or at another index of this line."""
+        return self.line.error(message, (self.index if index is None else index) + 1)
+
+
+_BLANKS: Final = re.compile(r"\s*")
+
+
+def decode(data: bytes) -> str:
+    """The text of a game file: UTF-8 with or without mark, or Shift-JIS, found by looking.
+
+    A declared encoding (``'CSA encoding=...``, ``#KIF ... encoding=...``) is tried first, not
+    trusted: editors convert files and leave the declaration as it was.
+    """
+    first_line = data[:200].splitlines()[0] if data else b""
+    declared = _DECLARED.search(first_line)
+    candidates = [UTF8, SHIFT_JIS]
+    if declared is not None and b"JIS" in declared[1].upper():
+        candidates.reverse()
+    for encoding in candidates:
+        try:
+            return data.decode(encoding).removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            fault = error
+    line = data.count(b"\n", 0, fault.start) + 1
+    column = fault.start - data.rfind(b"\n", 0, fault.start)
+    raise NotationError(
+        "neither UTF-8 nor Shift-JIS text; save the file as UTF-8", line=line, column=column
+    )
+
+
+def encode(text: str, encoding: str) -> bytes:
+    """The bytes of a text; `NotationError` names the first character that the encoding lacks."""
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        column = error.start - text.rfind("\n", 0, error.start)
+        raise NotationError(
+            f"{text[error.start]!r} cannot be written in {encoding}; "
+            "save as UTF-8 instead (.kifu, .ki2u, or encoding='utf-8')",
+            line=line,
+            column=column,
+        ) from None
+    except LookupError:
+        raise NotationError(f"{encoding!r} is not a text encoding; 'utf-8' and 'cp932' are") from None

@@ -1,0 +1,274 @@
+"""A position as kernels see it: one record, both players' views of it kept up to date.
+
+In view `v` player `v` moves up the board: Black's view is the printed diagram, White's is the
+same board turned by 180 degrees (square ``80 - sq``). Each view holds "own" pieces (side 0) and
+"enemy" pieces (side 1). Whoever is to move is looked at through their own view, so generator,
+encoder and rules are written once, for a player who moves up.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.constants import (
+    NUM_BOARD_ACTIONS,
+    NUM_HAND_KINDS,
+    NUM_PIECE_KINDS,
+    NUM_SQUARES,
+)
+from keisei.shogi.bitboard import Bitboard, bit, load, store
+from keisei.shogi.diagram import Diagram
+from keisei.shogi.jit import jit
+from keisei.shogi.pieces import Color, Piece, PieceKind
+from keisei.shogi.tables import (
+    BOARD_KEYS,
+    CLASS_OF_KIND,
+    HAND_KEYS,
+    NO_SQUARE,
+    NUM_CLASSES,
+    PROMOTED_KIND,
+    UNPROMOTED_KIND,
+    WHITE_TO_MOVE_KEY,
+)
+
+Record: TypeAlias = Any
+"""One element of a record array (NumPy has no precise static type for it)."""
+
+Records: TypeAlias = "np.recarray[Any, Any]"
+Array: TypeAlias = npt.NDArray[Any]
+
+OWN: Final = 0
+ENEMY: Final = 1
+KING: Final = 7
+LAST_SQUARE: Final = NUM_SQUARES - 1
+FIRST_ENEMY_CODE: Final = 1 + NUM_PIECE_KINDS
+"""Piece codes in a view's board: 0 empty, 1 + kind own, 15 + kind enemy."""
+
+POSITION: Final = np.dtype(
+    [
+        ("pieces", np.uint64, (2, 2, NUM_CLASSES, 2)),  # [view, side, class]: a bitboard
+        ("occupied", np.uint64, (2, 2, 2)),  # [view, side]: a bitboard
+        ("key", np.uint64),  # Zobrist key of board, hands and side to move
+        ("board", np.uint8, (2, NUM_SQUARES)),  # [view, square]: piece code
+        ("hands", np.uint8, (2, NUM_HAND_KINDS)),  # [colour, kind]: count
+        ("kings", np.uint8, (2, 2)),  # [view, side]: square, NO_SQUARE without a king
+        ("turn", np.uint8),  # side to move
+        ("ply", np.uint16),  # plies played, counted from the start of the game (move number - 1)
+        ("start_ply", np.uint16),  # `ply` of the position this game was begun from
+    ],
+    align=True,
+)
+
+
+def new_positions(number: int) -> Records:
+    """An array of `number` positions, not yet set up."""
+    return np.zeros(number, dtype=POSITION).view(np.recarray)
+
+
+_HAND_KINDS: Final = np.uint64(NUM_HAND_KINDS)
+_MOVES_PER_ORIGIN: Final = np.uint64(2 * LAST_SQUARE)
+
+
+@jit
+def decode(move: int) -> tuple[int, int, int]:
+    """(from, to, promote) of a board move, in the mover's view; (81 + kind, to, 0) of a drop."""
+    # Unsigned division by a constant is a multiplication; the signed one has to round down.
+    if move >= NUM_BOARD_ACTIONS:
+        drop = np.uint64(move - NUM_BOARD_ACTIONS)
+        to = np.int64(drop // _HAND_KINDS)
+        return NUM_SQUARES + move - NUM_BOARD_ACTIONS - to * NUM_HAND_KINDS, to, 0
+    origin = np.int64(np.uint64(move) // _MOVES_PER_ORIGIN)
+    rest = move - origin * 2 * LAST_SQUARE
+    to = rest >> 1
+    if to >= origin:
+        to += 1
+    return origin, to, rest & 1
+
+
+@jit
+def encode(origin: int, to: int, promote: int) -> int:
+    """The policy index of what `decode` returns."""
+    if origin >= NUM_SQUARES:
+        return NUM_BOARD_ACTIONS + to * NUM_HAND_KINDS + origin - NUM_SQUARES
+    if to > origin:
+        to -= 1
+    return origin * 2 * LAST_SQUARE + to * 2 + promote
+
+
+@jit
+def _flip(position: Record, view: int, side: int, kind: int, sq: int) -> None:
+    """Put a piece on an empty square, or take it away: bitboards of one view."""
+    piece_class = CLASS_OF_KIND[kind]
+    one = bit(sq)
+    words = position.pieces[view, side, piece_class]
+    store(words, load(words) ^ one)
+    words = position.occupied[view, side]
+    store(words, load(words) ^ one)
+
+
+@jit
+def _put(position: Record, color: int, kind: int, sq: int) -> None:
+    """Put a piece of `color` on an empty square `sq` of that colour's view."""
+    turned = LAST_SQUARE - sq
+    _flip(position, color, OWN, kind, sq)
+    _flip(position, 1 - color, ENEMY, kind, turned)
+    position.board[color, sq] = 1 + kind
+    position.board[1 - color, turned] = FIRST_ENEMY_CODE + kind
+    if kind == KING:
+        position.kings[color, OWN] = sq
+        position.kings[1 - color, ENEMY] = turned
+    position.key ^= BOARD_KEYS[color, kind, turned if color else sq]
+
+
+@jit
+def _take(position: Record, color: int, kind: int, sq: int) -> None:
+    """Take away the piece of `color` that stands on square `sq` of that colour's view."""
+    turned = LAST_SQUARE - sq
+    _flip(position, color, OWN, kind, sq)
+    _flip(position, 1 - color, ENEMY, kind, turned)
+    position.board[color, sq] = 0
+    position.board[1 - color, turned] = 0
+    position.key ^= BOARD_KEYS[color, kind, turned if color else sq]
+
+
+@jit
+def _shift(position: Record, color: int, kind: int, origin: int, to: int) -> None:
+    """Move a piece of `color` that does not promote to an empty square, in that colour's view.
+
+    The same as `_take` and `_put`, in half the memory traffic.
+    """
+    for side in range(2):
+        view = color if side == OWN else 1 - color
+        both = bit(origin) ^ bit(to)
+        words = position.pieces[view, side, CLASS_OF_KIND[kind]]
+        store(words, load(words) ^ both)
+        words = position.occupied[view, side]
+        store(words, load(words) ^ both)
+        position.board[view, to] = position.board[view, origin]
+        position.board[view, origin] = 0
+        if kind == KING:
+            position.kings[view, side] = to
+        if view == 0:
+            position.key ^= BOARD_KEYS[color, kind, origin] ^ BOARD_KEYS[color, kind, to]
+        origin, to = LAST_SQUARE - origin, LAST_SQUARE - to
+
+
+@jit
+def _hold(position: Record, color: int, kind: int, change: int) -> None:
+    """Add `change` pieces to a hand."""
+    held = np.int64(position.hands[color, kind])
+    position.hands[color, kind] = held + change
+    position.key ^= HAND_KEYS[color, kind, held] ^ HAND_KEYS[color, kind, held + change]
+
+
+@jit
+def play(position: Record, move: int) -> int:
+    """Play a legal move. Returns 1 + the kind that was captured (as it stood), or 0."""
+    mover = np.int64(position.turn)
+    origin, to, promote = decode(move)
+    captured = 0
+    if origin >= NUM_SQUARES:
+        kind = origin - NUM_SQUARES
+        _hold(position, mover, kind, -1)
+    else:
+        code = np.int64(position.board[mover, to])
+        if code:
+            captured = code - FIRST_ENEMY_CODE + 1
+            _take(position, 1 - mover, captured - 1, LAST_SQUARE - to)
+            _hold(position, mover, UNPROMOTED_KIND[captured - 1], 1)
+        kind = np.int64(position.board[mover, origin]) - 1
+    if origin < NUM_SQUARES and not promote:
+        _shift(position, mover, kind, origin, to)
+    else:
+        if promote:
+            _take(position, mover, kind, origin)
+            kind = PROMOTED_KIND[kind]
+        _put(position, mover, kind, to)
+    position.turn = 1 - mover
+    position.ply += 1
+    position.key ^= WHITE_TO_MOVE_KEY
+    return captured
+
+
+@jit
+def undo(position: Record, move: int, captured: int) -> None:
+    """Take back `move`, the last one played, with what `play` returned for it."""
+    mover = 1 - np.int64(position.turn)
+    origin, to, promote = decode(move)
+    kind = np.int64(position.board[mover, to]) - 1
+    if origin >= NUM_SQUARES:
+        _take(position, mover, kind, to)
+        _hold(position, mover, kind, 1)
+    elif promote:
+        _take(position, mover, kind, to)
+        _put(position, mover, UNPROMOTED_KIND[kind], origin)
+    else:
+        _shift(position, mover, kind, to, origin)
+    if captured:
+        _hold(position, mover, UNPROMOTED_KIND[captured - 1], -1)
+        _put(position, 1 - mover, captured - 1, LAST_SQUARE - to)
+    position.turn = mover
+    position.ply -= 1
+    position.key ^= WHITE_TO_MOVE_KEY
+
+
+@jit
+def own_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
+    """The player's own pieces of a class, in the player's view."""
+    return load(position.pieces[view, OWN, piece_class])
+
+
+@jit
+def enemy_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
+    """The enemy's pieces of a class, in the player's view."""
+    return load(position.pieces[view, ENEMY, piece_class])
+
+
+@jit
+def set_up(
+    position: Record, board: Array, hands: Array, turn: int, ply: int
+) -> None:
+    """Fill a zeroed record from ``board[81]`` (Black's view, piece codes) and ``hands[2, 7]``."""
+    position.kings[:, :] = NO_SQUARE
+    position.key = np.uint64(0)
+    for sq in range(NUM_SQUARES):
+        code = np.int64(board[sq])
+        if code >= FIRST_ENEMY_CODE:
+            _put(position, 1, code - FIRST_ENEMY_CODE, LAST_SQUARE - sq)
+        elif code:
+            _put(position, 0, code - 1, sq)
+    for color in range(2):
+        for kind in range(NUM_HAND_KINDS):
+            _hold(position, color, kind, np.int64(hands[color, kind]))
+    position.turn = turn
+    position.ply = ply
+    position.start_ply = ply
+    if turn:
+        position.key ^= WHITE_TO_MOVE_KEY
+
+
+def from_diagram(diagram: Diagram) -> Record:
+    """A record that stands on its own (element 0 of a new array) for a diagram."""
+    diagram.validate()
+    positions = new_positions(1)
+    board = np.array(
+        [
+            0 if piece is None else 1 + piece.kind + NUM_PIECE_KINDS * piece.color
+            for piece in diagram.board
+        ],
+        dtype=np.uint8,
+    )
+    hands = np.array(diagram.hands, dtype=np.uint8)
+    set_up(positions[0], board, hands, int(diagram.turn), diagram.move_number - 1)
+    return positions[0]
+
+
+def to_diagram(position: Record) -> Diagram:
+    """The printed diagram of a record."""
+    board = tuple(
+        None if code == 0 else Piece(Color((code - 1) // NUM_PIECE_KINDS), PieceKind((code - 1) % NUM_PIECE_KINDS))
+        for code in position.board[Color.BLACK].tolist()
+    )
+    black, white = position.hands.tolist()
+    return Diagram(board, (tuple(black), tuple(white)), Color(int(position.turn)), int(position.ply) + 1)

@@ -1,0 +1,183 @@
+"""How games end: mate, repetition, perpetual check, declaration, ply limit.
+
+The kernels here judge a position together with the history of its game: ``keys[length]`` and
+``checks[length]`` are the Zobrist key and the check flag of the position after `length` plies.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from keisei.constants import REPETITIONS_TO_END
+from keisei.shogi.bitboard import count, load
+from keisei.shogi.jit import jit
+from keisei.shogi.pieces import Color
+from keisei.shogi.position import OWN, Array, Record, own_pieces
+from keisei.shogi.tables import BISHOP, DRAGON, HORSE, MASKS, ROOK, ZONE
+
+
+class Termination(IntEnum):
+    """Why a game ended."""
+
+    CHECKMATE = 1
+    """The side to move is in check and has no legal move: it loses."""
+
+    NO_LEGAL_MOVE = 2
+    """The side to move is not in check and has no legal move: it loses as well."""
+
+    REPETITION = 3
+    """The same position for the fourth time: a draw."""
+
+    PERPETUAL_CHECK = 4
+    """Fourfold repetition in which one side gave check with every move: that side loses."""
+
+    DECLARATION = 5
+    """The side to move declared a win by entering king."""
+
+    PLY_LIMIT = 6
+    """The game reached its longest allowed length: a draw."""
+
+
+class Outcome(NamedTuple):
+    """The end of a game."""
+
+    termination: Termination
+    """Why it ended."""
+
+    winner: Color | None
+    """Who won; None for a draw."""
+
+
+class DeclarationRule(IntEnum):
+    """By which rule a side may declare a win once its king has entered the enemy's camp."""
+
+    OFF = 0
+    """No declarations."""
+
+    POINTS_24 = 24
+    """31 points win (24 to 30 would be a draw, which nobody is made to declare)."""
+
+    POINTS_27 = 27
+    """28 points for Black, 27 for White."""
+
+
+NO_TERMINATION = 0
+NO_WINNER = -1
+
+_POINTS_24_TO_WIN = 31
+_PIECES_IN_ZONE = 10
+_BIG_PIECE_EXTRA = 4
+"""Bishops and rooks count 5: one as a piece, and four more."""
+
+
+@jit
+def declaration_points(position: Record) -> tuple[int, int]:
+    """(points, pieces in the zone) of the side to move, its king not counted."""
+    view = np.int64(position.turn)
+    zone = load(MASKS[ZONE])
+    in_zone = count(load(position.occupied[view, OWN]) & zone)
+    if np.int64(position.kings[view, OWN]) < count(zone):
+        in_zone -= 1
+    big = (
+        own_pieces(position, view, BISHOP)
+        | own_pieces(position, view, ROOK)
+        | own_pieces(position, view, HORSE)
+        | own_pieces(position, view, DRAGON)
+    )
+    points = in_zone + _BIG_PIECE_EXTRA * count(big & zone)
+    for kind in range(BISHOP):
+        points += np.int64(position.hands[view, kind])
+    for kind in range(BISHOP, ROOK + 1):
+        points += (1 + _BIG_PIECE_EXTRA) * np.int64(position.hands[view, kind])
+    return points, in_zone
+
+
+@jit
+def may_declare(position: Record, in_check: bool, rule: int) -> bool:
+    """Whether the side to move may declare a win by `rule` (a `DeclarationRule`)."""
+    view = np.int64(position.turn)
+    # The king's square decides almost always: it is rarely in the zone.
+    king_in_zone = np.int64(position.kings[view, OWN]) < count(load(MASKS[ZONE]))
+    if rule == 0 or in_check or not king_in_zone:
+        return False
+    points, in_zone = declaration_points(position)
+    if rule == 24:
+        needed = _POINTS_24_TO_WIN
+    else:
+        needed = 28 - view
+    return in_zone >= _PIECES_IN_ZONE and points >= needed
+
+
+@jit
+def earlier_occurrences(keys: Array, length: int) -> int:
+    """How often the position after `length` plies has occurred before in the game."""
+    key = keys[length]
+    occurrences = 0
+    for index in range(length):  # no early exit: this way the loop is vectorised
+        if keys[index] == key:
+            occurrences += 1
+    return occurrences
+
+
+@jit
+def _perpetual_checker(keys: Array, checks: Array, length: int, turn: int) -> int:
+    """The side that gave check with every move since the position's first occurrence, or -1.
+
+    Should both sides have done so, neither is to blame more than the other: -1.
+    """
+    key = keys[length]
+    first = 0
+    while keys[first] != key:
+        first += 1
+    # checks[i] says that the mover of ply i was in check: that the move before it gave check.
+    by_opponent, by_mover = True, True
+    for index in range(first + 1, length + 1):
+        if not checks[index]:
+            if (length - index) % 2 == 0:
+                by_opponent = False
+            else:
+                by_mover = False
+    if by_opponent == by_mover:
+        return NO_WINNER
+    return turn if by_mover else 1 - turn
+
+
+@jit
+def judge(
+    position: Record,
+    keys: Array,
+    checks: Array,
+    number_of_moves: int,
+    occurrences: int,
+    ply_limit: int,
+    declaration: int,
+) -> tuple[int, int]:
+    """(termination, winner) of a position; (0, -1) while the game goes on.
+
+    `number_of_moves` is how many legal moves there are, `occurrences` what `earlier_occurrences`
+    said. Mate comes first, so that a mate on the last allowed ply is a mate; a declaration would
+    be one more ply, so the limit comes before it.
+    """
+    turn = np.int64(position.turn)
+    length = np.int64(position.ply) - np.int64(position.start_ply)
+    in_check = bool(checks[length])
+    if number_of_moves == 0:
+        return (1 if in_check else 2), 1 - turn
+    if occurrences >= REPETITIONS_TO_END - 1:
+        checker = _perpetual_checker(keys, checks, length, turn)
+        if checker == NO_WINNER:
+            return 3, NO_WINNER
+        return 4, 1 - checker
+    if np.int64(position.ply) >= ply_limit:
+        return 6, NO_WINNER
+    if may_declare(position, in_check, declaration):
+        return 5, turn
+    return NO_TERMINATION, NO_WINNER
+
+
+def as_outcome(termination: int, winner: int) -> Outcome | None:
+    """What `judge` returned, for people."""
+    if termination == NO_TERMINATION:
+        return None
+    return Outcome(Termination(termination), None if winner == NO_WINNER else Color(winner))
