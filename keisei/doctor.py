@@ -108,17 +108,16 @@ def diagnose(on_progress: Progress | None = None) -> Diagnosis:
         *(check_package(name) for name in NEEDED_PACKAGES),
         check_device(),
         check_threads(),
-        check_kernel_cache(),
     ]
     kernel_check, kernels = compile_kernels(report_progress)
-    checks.append(kernel_check)
-    checks.extend(check_extras())
+    checks += [kernel_check, check_kernel_cache(), *check_extras()]
     return Diagnosis(tuple(checks), kernels)
 
 
 def check_python() -> Check:
     """The interpreter is one that Keisei supports."""
-    found = f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}"
+    system = f"{platform.system()} {platform.machine()}"
+    found = f"{platform.python_implementation()} {platform.python_version()}, {system}"
     running = sys.version_info[:2]
     if running < OLDEST_PYTHON:
         needed = ".".join(map(str, OLDEST_PYTHON))

@@ -171,6 +171,11 @@ class ShogiGame:
         ]
 
     @property
+    def actions(self) -> npt.NDArray[np.uint16]:
+        """The policy indices of the moves played from `start`."""
+        return np.array(self._actions, dtype=np.uint16)
+
+    @property
     def last_move(self) -> Move | None:
         """The move played last."""
         return _mapper.move(self._actions[-1], self.turn.opponent) if self._actions else None

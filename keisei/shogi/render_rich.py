@@ -32,11 +32,8 @@ def board_rich(
     """
     lines = []
     for line in board_lines(diagram, style=style, last_move=last_move):
-        text = Text(no_wrap=True)
+        text = Text()
         for span in line:
             text.append(span.text, " ".join(_STYLES[role] for role in span.roles))
-        text.rstrip()
         lines.append(text)
-    joined = Text("\n", no_wrap=True).join(lines)
-    joined.no_wrap = True
-    return joined
+    return Text("\n", no_wrap=True).join(lines)

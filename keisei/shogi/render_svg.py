@@ -25,13 +25,7 @@ from keisei.shogi.render_common import (
     require_drawable,
     require_square,
 )
-from keisei.shogi.render_svg_pieces import (
-    FONTS,
-    number,
-    piece_shape,
-    side_mark,
-    svg_text,
-)
+from keisei.shogi.render_svg_pieces import FONTS, number, piece_shape, side_mark, svg_text
 
 Labels = Literal["japanese", "western", "letters"]
 """How pieces and squares are labelled.

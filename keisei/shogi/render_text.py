@@ -58,7 +58,7 @@ def board_text(
     `last_move` stands in brackets. Raises `RenderError` for a style that does not exist.
     """
     lines = board_lines(diagram, style=style, last_move=last_move)
-    return "\n".join("".join(span.text for span in line).rstrip() for line in lines)
+    return "\n".join("".join(span.text for span in line) for line in lines)
 
 
 def board_lines(diagram: Diagram, *, style: Lettering, last_move: Move | None) -> list[Line]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
+from keisei.errors import IllegalMoveError, IllegalPositionError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.record import Ending, RecordedMove, Result
@@ -22,6 +22,7 @@ class LineBuilder:
             self.replay = Replay(start, stem)
         except IllegalPositionError as error:
             raise source.error(f"no game can start here: {error}") from None
+        self.start = start
         self.ending: Ending | None = None
         self._notes = [_Notes()]
         """About the start, about each move, and about the end if there is one."""

@@ -1,0 +1,362 @@
+"""CSA game records, the standard of the Computer Shogi Association: versions 2.2 and 3.0.
+
+Whatever a file declares, both versions are read. Comments are the lines that begin with ``'*``;
+lines that begin with ``'`` alone are, as the standard has it, for no program to read.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NoReturn
+
+from keisei.errors import NotationError
+from keisei.shogi.moves import Move
+from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.csa_position import (
+    CSA_NAMES,
+    KIND_BY_NAME,
+    SIGN_BY_COLOR,
+    SIGNS,
+    PositionReader,
+    Statement,
+    format_start,
+    square_digits,
+)
+from keisei.shogi.notation.line import LineBuilder
+from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove
+from keisei.shogi.notation.replay import Replay
+from keisei.shogi.notation.text import split_lines, text_lines
+from keisei.shogi.pieces import HAND_KINDS, Color, PieceKind, square
+
+CsaVersion = Literal["2.2", "3.0"]
+
+_ENDINGS: Final = {
+    "%TORYO": Ending.RESIGNATION,
+    "%CHUDAN": Ending.INTERRUPTED,
+    "%SENNICHITE": Ending.REPETITION,
+    "%TIME_UP": Ending.TIME_UP,
+    "%ILLEGAL_MOVE": Ending.ILLEGAL_MOVE,
+    "%+ILLEGAL_ACTION": Ending.BLACK_FOUL,
+    "%-ILLEGAL_ACTION": Ending.WHITE_FOUL,
+    "%JISHOGI": Ending.IMPASSE,
+    "%KACHI": Ending.DECLARATION,
+    "%HIKIWAKE": Ending.DECLARED_DRAW,
+    "%MAX_MOVES": Ending.MAX_MOVES,
+    "%MATTA": Ending.TAKEN_BACK,
+    "%TSUMI": Ending.MATE,
+    "%FUZUMI": Ending.NO_MATE,
+    "%ERROR": Ending.ERROR,
+}
+_ENDING_CODES: Final = {ending: code for code, ending in _ENDINGS.items()} | {
+    # No CSA code exists for these two; the reason is left in a comment.
+    Ending.DEFAULT_WIN: "%CHUDAN\n'不戦勝",
+    Ending.DEFAULT_LOSS: "%CHUDAN\n'不戦敗",
+}
+_KEY_BY_KEYWORD: Final = {
+    "N+": header.BLACK,
+    "N-": header.WHITE,
+    "$EVENT": header.EVENT,
+    "$SITE": header.SITE,
+    "$START_TIME": header.START_TIME,
+    "$END_TIME": header.END_TIME,
+    "$OPENING": header.OPENING,
+    "$TIME": header.TIME,
+    "$TIME+": header.BLACK_TIME,
+    "$TIME-": header.WHITE_TIME,
+    "$MAX_MOVES": header.MAX_MOVES,
+    "$JISHOGI": header.JISHOGI,
+    "$NOTE": header.NOTE,
+}
+_KEYWORD_BY_KEY: Final = {key: keyword for keyword, key in _KEY_BY_KEYWORD.items()}
+
+_VERSION: Final = re.compile(r"V[0-9]+(\.[0-9]+)?\s*")
+_MOVE: Final = re.compile(r"([+\-])([0-9])([0-9])([1-9])([1-9])([A-Z]{2})\s*")
+_SECONDS: Final = re.compile(r"T([0-9]{1,7}(?:\.[0-9]{1,9})?)\s*")
+_TIME_LIMIT: Final = re.compile(r"([0-9]{1,3}):([0-5][0-9])\+([0-9]{1,4})")
+
+
+def read_csa(text: str) -> list[GameRecord]:
+    """Read all the games of a CSA text. `NotationError` if there is none, or a faulty one."""
+    games = []
+    reader = _GameReader()
+    for statement in _statements(text):
+        if statement.text.strip() == "/":
+            if reader.has_content:
+                games.append(reader.record())
+            reader = _GameReader()
+        else:
+            reader.read(statement)
+    if reader.has_content:
+        games.append(reader.record())
+    if not games:
+        raise NotationError("no game in this text; a CSA game has at least a start, such as 'PI'")
+    return games
+
+
+def write_csa(
+    records: GameRecord | Sequence[GameRecord],
+    version: CsaVersion = "3.0",
+    *,
+    encoding: str = "UTF-8",
+) -> str:
+    """Write one game, or several with ``/`` between them.
+
+    Version 2.2 has whole seconds only (fractions are cut off). Variations, bookmarks and the
+    move number of the start have no place in CSA. `encoding` is what version 3.0 declares.
+    """
+    if isinstance(records, GameRecord):
+        records = [records]
+    lines = [f"V{version}"] if version == "2.2" else [f"'CSA encoding={encoding}", f"V{version}"]
+    for index, record in enumerate(records):
+        if index:
+            lines.append("/")
+        lines += _header_lines(record, version)
+        lines += format_start(record.start)
+        lines += _comment_lines(record.comment)
+        lines += _move_lines(record, version)
+        if record.result is not None:
+            lines.append(_ENDING_CODES[record.result.ending])
+            lines += _seconds_lines(record.result.seconds, version)
+            lines += _comment_lines(record.result.comment)
+    return "\n".join(lines) + "\n"
+
+
+def _statements(text: str) -> Iterator[Statement]:
+    """All statements in order. Only lines of the game proper can hold several, between commas."""
+    for line in split_lines(text):
+        if line.text[:1] in ("'", "N", "$"):
+            yield Statement(line, 1, line.text)
+            continue
+        column = 1
+        rest = line.text
+        while rest:
+            size = len(rest) if rest.startswith("'") else (rest + ",").index(",")
+            if rest[:size].strip():
+                yield Statement(line, column, rest[:size])
+            column += size + 1
+            rest = rest[size + 1 :]
+
+
+class _GameReader:
+    """Reads the statements of one game."""
+
+    def __init__(self) -> None:
+        self._headers: dict[str, str] = {}
+        self._comment: list[str] = []
+        self._position = PositionReader()
+        self._turn: Color | None = None
+        self._line: LineBuilder | None = None
+        self._last: Statement | None = None
+
+    @property
+    def has_content(self) -> bool:
+        """Whether there was anything but comments and a version."""
+        return self._last is not None
+
+    def read(self, statement: Statement) -> None:
+        """Take in the next statement."""
+        first = statement.text[0]
+        if first == "'":
+            self._read_comment(statement.text)
+            return
+        if first == "V":
+            if _VERSION.fullmatch(statement.text) is None:
+                raise statement.error(f"{statement.text!r} is no version; 'V2.2' or 'V3.0' is")
+            return
+        self._last = statement
+        if first == "P":
+            if self._line is not None or self._turn is not None:
+                raise statement.error("the start position has been given already")
+            self._position.read(statement)
+        elif first in SIGNS and len(statement.text.strip()) == 1:
+            if self._line is not None or self._turn is not None:
+                raise statement.error("the side to move has been given already")
+            self._turn = SIGNS[first]
+        elif first in SIGNS:
+            self._read_move(statement)
+        elif first == "%":
+            self._read_ending(statement)
+        elif first == "T":
+            self._read_seconds(statement)
+        elif first in ("N", "$"):
+            self._read_header(statement)
+        else:
+            raise statement.error(
+                f"{statement.text[:16]!r} is no CSA statement; they begin with V N $ P + - T % or '"
+            )
+
+    def record(self) -> GameRecord:
+        """The game that was read."""
+        assert self._last is not None
+        line = self._open_line(self._last)
+        comment = "\n".join(self._comment)
+        return GameRecord(line.start, line.moves, self._headers, comment, line.result)
+
+    def _open_line(self, statement: Statement) -> LineBuilder:
+        """The line of play, begun at the first statement that needs it."""
+        if self._line is None:
+            start = self._position.diagram(self._turn or Color.BLACK)
+            self._line = LineBuilder(start, (self._position.last or statement).line)
+        return self._line
+
+    def _read_comment(self, text: str) -> None:
+        if text.startswith("'*"):
+            if self._line is None:
+                self._comment.append(text[2:])
+            else:
+                self._line.add_comment(text[2:])
+
+    def _read_move(self, statement: Statement) -> None:
+        line = self._open_line(statement)
+        line.require_open(statement.line, statement.column)
+        replay = line.replay
+        match = _MOVE.fullmatch(statement.text)
+        if match is None or match[6] not in KIND_BY_NAME:
+            raise statement.error(
+                f"{statement.text[:16]!r} is no move; something like '+7776FU' is expected"
+            )
+        if SIGNS[match[1]] is not replay.turn:
+            raise statement.error(
+                f"it is {replay.turn.name.title()}'s turn: "
+                f"{SIGN_BY_COLOR[replay.turn]!r} is expected"
+            )
+        kind = KIND_BY_NAME[match[6]]
+        target = square(int(match[4]), int(match[5]))
+        origin = match[2] + match[3]
+        if origin == "00":
+            if kind not in HAND_KINDS:
+                raise statement.error(f"{match[6]} cannot be dropped", 5)
+            move = Move(None, target, False, kind)
+        elif "0" in origin:
+            raise statement.error(f"{origin} is no square; 11 to 99, or 00 for the hand", 1)
+        else:
+            move = _board_move(statement, replay, origin, target, kind)
+        line.play(move, statement.line, statement.column, statement.text.strip())
+
+    def _read_ending(self, statement: Statement) -> None:
+        ending = _ENDINGS.get(statement.text.strip())
+        if ending is None:
+            raise statement.error(
+                f"{statement.text.strip()!r} is no way to end a game; CSA knows "
+                + " ".join(_ENDINGS)
+            )
+        line = self._open_line(statement)
+        line.require_open(statement.line, statement.column)
+        line.end(ending)
+
+    def _read_seconds(self, statement: Statement) -> None:
+        match = _SECONDS.fullmatch(statement.text)
+        if match is None:
+            raise statement.error(
+                f"{statement.text[:16]!r} is no time; 'T' and seconds are, as in 'T12' or 'T12.345'"
+            )
+        if self._line is None or not self._line.set_seconds(float(match[1])):
+            raise statement.error("a time has to follow a move")
+
+    def _read_header(self, statement: Statement) -> None:
+        text = statement.text
+        if text.startswith(("N+", "N-")):
+            keyword, value = text[:2], text[2:]
+        elif text.startswith("$") and text.find(":") > 1:
+            keyword, _, value = text.partition(":")
+        else:
+            raise statement.error(
+                f"{text[:16]!r} is no header; 'N+name', 'N-name' or '$EVENT:text' is expected"
+            )
+        value = value.strip()
+        keyword = {"$TIMET+": "$TIME+", "$TIMET-": "$TIME-"}.get(keyword, keyword)
+        key = _KEY_BY_KEYWORD.get(keyword, keyword.removeprefix("$").strip())
+        if keyword == "$TIME_LIMIT" and (limit := _TIME_LIMIT.fullmatch(value)):
+            main = int(limit[1]) * 3600 + int(limit[2]) * 60
+            key, value = header.TIME, str(header.TimeLimit(main, int(limit[3])))
+        if key == header.NOTE:
+            value = _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value)
+        if value:
+            self._headers[key] = value
+
+
+_ESCAPE: Final = re.compile(r"\\(n|\\)")
+
+
+def _board_move(
+    statement: Statement, replay: Replay, origin: str, target: int, kind: PieceKind
+) -> Move:
+    """A move on the board. CSA names what the piece is after the move."""
+    from_square = square(int(origin[0]), int(origin[1]))
+    piece = replay.board[from_square]
+    if piece is None or piece.color is not replay.turn:
+        raise statement.error(f"{replay.turn.name.title()} has no piece on {origin}", 1)
+    if from_square == target:
+        raise statement.error("the piece goes nowhere: origin and target are the same square", 1)
+    if piece.kind == kind:
+        return Move(from_square, target)
+    if piece.kind.can_promote and piece.kind.promoted == kind:
+        return Move(from_square, target, True)
+    raise statement.error(
+        f"the piece on {origin} is {CSA_NAMES[piece.kind]}; it cannot be {CSA_NAMES[kind]} "
+        "after the move",
+        5,
+    )
+
+
+def _header_lines(record: GameRecord, version: CsaVersion) -> list[str]:
+    order = {key: index for index, key in enumerate(header.STANDARD_KEYS)}
+    lines = []
+    for key in sorted(record.headers, key=lambda key: order.get(key, len(order))):
+        keyword, value = _KEYWORD_BY_KEY.get(key, f"${key}"), record.headers[key]
+        if key == header.NOTE:
+            value = value.replace("\\", "\\\\").replace("\n", "\\n")
+        if key == header.TIME and version == "2.2":
+            keyword, value = _time_limit_2_2(value)
+        if len(keyword) < 2 or len(text_lines(f"{keyword}{value}")) > 1 or ":" in keyword:
+            _refuse_header(key)
+        lines.append(f"{keyword}{'' if keyword in ('N+', 'N-') else ':'}{value}")
+    return lines
+
+
+def _refuse_header(key: str) -> NoReturn:
+    raise NotationError(
+        f"header {key!r} cannot be written: a name without ':' and a value of one line are needed"
+    )
+
+
+def _time_limit_2_2(value: str) -> tuple[str, str]:
+    """``$TIME_LIMIT:00:25+30`` where that can say it, else the way of version 3.0."""
+    limit = header.TimeLimit.parse(value)
+    if limit is None or limit.increment or limit.main % 60 or limit.byoyomi > 99:
+        return "$TIME", value
+    hours, minutes = divmod(limit.main // 60, 60)
+    return ("$TIME", value) if hours > 99 else (
+        "$TIME_LIMIT",
+        f"{hours:02}:{minutes:02}+{limit.byoyomi:02}",
+    )
+
+
+def _move_lines(record: GameRecord, version: CsaVersion) -> Iterator[str]:
+    replay = Replay(record.start)
+    for recorded in record.moves:
+        yield _format_move(replay, recorded)
+        yield from _seconds_lines(recorded.seconds, version)
+        yield from _comment_lines(recorded.comment)
+
+
+def _format_move(replay: Replay, recorded: RecordedMove) -> str:
+    """Play the move and write it."""
+    move = recorded.move
+    sign = SIGN_BY_COLOR[replay.turn]
+    replay.play(move)
+    piece = replay.board[move.to_square]
+    assert piece is not None
+    origin = "00" if move.from_square is None else square_digits(move.from_square)
+    return f"{sign}{origin}{square_digits(move.to_square)}{CSA_NAMES[piece.kind]}"
+
+
+def _seconds_lines(seconds: float | None, version: CsaVersion) -> list[str]:
+    if seconds is None:
+        return []
+    if version == "2.2":
+        return [f"T{int(seconds)}"]
+    return [f"T{seconds:.3f}".rstrip("0").rstrip(".")]
+
+
+def _comment_lines(comment: str) -> list[str]:
+    return [f"'*{line}" for line in text_lines(comment)]

@@ -1,0 +1,201 @@
+"""What stands above the moves of KIF and KI2 files: headers, handicap, diagram."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from keisei.constants import BOARD_SIZE
+from keisei.errors import IllegalPositionError, NotationError
+from keisei.shogi.diagram import EMPTY_HANDS, Diagram
+from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.bod import format_bod, is_row, parse_hand, parse_row
+from keisei.shogi.notation.handicaps import HANDICAPS, OTHER, handicap_name
+from keisei.shogi.notation.japanese import COLOR_BY_SIDE, HANDICAP_SIDES, SIDES
+from keisei.shogi.notation.record import STARTPOS, GameRecord
+from keisei.shogi.notation.text import SourceLine, half_width, text_lines
+from keisei.shogi.pieces import Color, Piece
+
+_KEY_BY_NAME: Final = {
+    "棋戦": header.EVENT,
+    "場所": header.SITE,
+    "開始日時": header.START_TIME,
+    "対局日": header.START_TIME,
+    "終了日時": header.END_TIME,
+    "戦型": header.OPENING,
+    "持ち時間": header.TIME,
+    "先手持ち時間": header.BLACK_TIME,
+    "後手持ち時間": header.WHITE_TIME,
+    "最大手数": header.MAX_MOVES,
+    "持将棋": header.JISHOGI,
+    "備考": header.NOTE,
+} | {name: (header.BLACK, header.WHITE)[color] for name, color in COLOR_BY_SIDE.items()}
+_NAME_BY_KEY: Final = {key: name for name, key in reversed(_KEY_BY_NAME.items())}
+
+_HANDICAP: Final = "手合割"
+_TURN: Final = "手番"
+_MOMENTS: Final = (header.START_TIME, header.END_TIME)
+_LIMITS: Final = (header.TIME, header.BLACK_TIME, header.WHITE_TIME)
+
+_HEADER: Final = re.compile(r"\s*([^:]+?)\s*:\s*(.*?)\s*")
+_HAND: Final = re.compile(r"\s*(先手|後手|下手|上手)の?持ち?駒\s*:")
+_TURN_LINE: Final = re.compile(r"\s*(先手|後手|下手|上手)番\s*")
+_DECORATION: Final = re.compile(r"\s*(?:9\s+8\s+7\s+6\s+5\s+4\s+3\s+2\s+1|\+-[-+]*|手数-.*)\s*")
+_MOVE_COUNT: Final = re.compile(r"\s*手数[=＝]\s*([0-9]{1,5})(?![0-9]).*")
+_KEY: Final = re.compile(r"(?!まで|変化|手数|手合割|手番)[^\W\d][^:：\r\n]*(?<!\s)")
+_DURATION: Final = re.compile(
+    r"各?\s*(?=[0-9])(?:([0-9]{1,3})時間)?(?:([0-9]{1,5})分)?(?:([0-9]{1,6})秒)?(?:切れ負け)?"
+    r"(?:\s*\+\s*([0-9]{1,6})秒(?!加算))?(?:\s*\+\s*([0-9]{1,6})秒加算)?"
+)
+
+
+class Preamble:
+    """Reads the lines above the moves, in whatever order they come."""
+
+    def __init__(self) -> None:
+        self.headers: dict[str, str] = {}
+        self._handicap: tuple[SourceLine, str] | None = None
+        self._rows: list[list[Piece | None]] = []
+        self._hands: list[tuple[int, ...]] = list(EMPTY_HANDS)
+        self._turn: Color | None = None
+        self._move_number = 1
+        self._last_row: SourceLine | None = None
+
+    def read(self, line: SourceLine) -> bool:
+        """Take in a line; False if it is none of those that stand above the moves."""
+        text = half_width(line.text)
+        if is_row(line):
+            self._read_row(line)
+        elif (hand := _HAND.match(text)) is not None:
+            self._hands[COLOR_BY_SIDE[hand[1]]] = parse_hand(line, hand.end())
+        elif (turn := _TURN_LINE.fullmatch(text)) is not None:
+            self._turn = COLOR_BY_SIDE[turn[1]]
+        elif (count := _MOVE_COUNT.fullmatch(text)) is not None:
+            self._move_number = int(count[1]) + 1
+        elif _DECORATION.fullmatch(text):
+            pass
+        elif (found := _HEADER.fullmatch(text)) is not None:
+            self._read_header(line, found[1], line.text[slice(*found.span(2))])
+        else:
+            return False
+        return True
+
+    def start(self, line: SourceLine) -> Diagram:
+        """The start position; `line` is where the moves begin."""
+        if not self._rows:
+            return self._start_without_diagram()
+        assert self._last_row is not None
+        if len(self._rows) != BOARD_SIZE:
+            raise self._last_row.error(f"the diagram has {len(self._rows)} ranks, 9 are needed")
+        board = tuple(piece for row in self._rows for piece in row)
+        hands = (self._hands[Color.BLACK], self._hands[Color.WHITE])
+        turn = Color.BLACK if self._turn is None else self._turn
+        diagram = Diagram(board, hands, turn, self._move_number)
+        try:
+            diagram.validate()
+        except IllegalPositionError as error:
+            raise self._last_row.error(f"no game can start here: {error}") from None
+        return diagram
+
+    def _start_without_diagram(self) -> Diagram:
+        if self._handicap is None:
+            return STARTPOS
+        line, name = self._handicap
+        if name == OTHER:
+            raise line.error(f"{_HANDICAP}：{OTHER} needs a diagram of the board")
+        return HANDICAPS[name]
+
+    def _read_row(self, line: SourceLine) -> None:
+        if len(self._rows) == BOARD_SIZE:
+            raise line.error("a tenth rank; a diagram has nine")
+        self._rows.append(parse_row(line))
+        self._last_row = line
+
+    def _read_header(self, line: SourceLine, name: str, value: str) -> None:
+        if name == _HANDICAP:
+            # 飛車落 and 飛車落ち are both common.
+            value = value if value in HANDICAPS or value == OTHER else f"{value}ち"
+            if value not in HANDICAPS and value != OTHER:
+                raise line.error(
+                    f"{value.removesuffix('ち')!r} is no handicap; these are: "
+                    f"{' '.join(HANDICAPS)} {OTHER}"
+                )
+            self._handicap = (line, value)
+        elif name == _TURN:
+            side = COLOR_BY_SIDE.get(value.removesuffix("番"))
+            if side is None:
+                raise line.error(f"{_TURN}：{value}; 先手 or 後手 is expected")
+            self._turn = side
+        elif value:
+            self._store(name, value)
+
+    def _store(self, name: str, value: str) -> None:
+        """Keep a header under its common key, in its common form where it has one."""
+        key = _KEY_BY_NAME.get(name, name)
+        if key in _MOMENTS and (moment := header.parse_moment(half_width(value))):
+            value = header.format_moment(moment)
+        elif key in _LIMITS:
+            limit = parse_duration(value)
+            if limit is None:  # free text: kept under its own name
+                key = name
+            else:
+                value = str(limit)
+        elif key == header.NOTE and key in self.headers:
+            value = f"{self.headers[key]}\n{value}"
+        self.headers[key] = value
+
+
+def parse_duration(text: str) -> header.TimeLimit | None:
+    """Read a time limit: 25分, 各1時間30分, 10分+30秒 (byoyomi), 5分+10秒加算 (Fischer)."""
+    match = _DURATION.fullmatch(half_width(text))
+    if match is None:
+        return None
+    hours, minutes, seconds, byoyomi, increment = (int(part or 0) for part in match.groups())
+    return header.TimeLimit(hours * 3600 + minutes * 60 + seconds, byoyomi, increment)
+
+
+def format_duration(limit: header.TimeLimit) -> str:
+    """Write a time limit as `parse_duration` reads it."""
+    minutes, seconds = divmod(limit.main, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "時間"), (minutes, "分"), (seconds, "秒"))
+    text = "".join(f"{number}{unit}" for number, unit in parts if number) or "0分"
+    text += f"+{limit.byoyomi}秒" if limit.byoyomi else ""
+    return text + (f"+{limit.increment}秒加算" if limit.increment else "")
+
+
+def side_names(start: Diagram) -> tuple[str, str]:
+    """What the players are called: by colour, or by who takes and who gives the handicap."""
+    return SIDES if handicap_name(start) in (None, "平手") else HANDICAP_SIDES
+
+
+def preamble_lines(record: GameRecord) -> Iterator[str]:
+    """The lines above the moves of a record."""
+    sides = side_names(record.start)
+    order = {key: index for index, key in enumerate(header.STANDARD_KEYS)}
+    players = (header.BLACK, header.WHITE)
+    for key in sorted(record.headers, key=lambda key: order.get(key, len(order))):
+        if key not in players:
+            yield from _header_lines(key, record.headers[key])
+    name = handicap_name(record.start)
+    yield f"{_HANDICAP}：{name or OTHER}"
+    if name is None:
+        yield from format_bod(record.start)
+    for side, key in zip(sides, players, strict=True):
+        if key in record.headers:
+            yield from _header_lines(side, record.headers[key])
+
+
+def _header_lines(key: str, value: str) -> Iterator[str]:
+    name = _NAME_BY_KEY.get(key, key)
+    if key in _LIMITS and (limit := header.TimeLimit.parse(value)):
+        value = format_duration(limit)
+    lines = text_lines(value)
+    if _KEY.fullmatch(name) is None or _HAND.match(f"{name}:") or (
+        len(lines) > 1 and key != header.NOTE
+    ):
+        raise NotationError(
+            f"header {key!r} cannot be written: a name of letters that means nothing else, "
+            "and a value of one line are needed"
+        )
+    for line in lines:
+        yield f"{name}：{line}"

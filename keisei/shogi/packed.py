@@ -1,0 +1,168 @@
+"""A position in 112 bytes: what experience buffers, messages and checkpoints carry.
+
+A packed position is seen by its mover and says everything that observation planes are made of,
+so planes are written only when a network is about to read them. It does not hold the game's
+history beyond the last two moves and the number of earlier occurrences.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from keisei.constants import BOARD_SIZE, NUM_HAND_KINDS, NUM_PIECE_KINDS, NUM_SQUARES
+from keisei.shogi.diagram import Diagram
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.jit import jit
+from keisei.shogi.position import (
+    FIRST_ENEMY_CODE,
+    LAST_SQUARE,
+    Array,
+    Record,
+    Records,
+    decode,
+    new_positions,
+    set_up,
+    to_diagram,
+)
+
+NO_MOVE: Final = 255
+"""In `PACKED.last_moves`: there was no such move, or it was a drop and has no origin."""
+
+PACKED: Final = np.dtype(
+    {
+        "names": [
+            "board",  # uint8[81]: piece codes in the mover's view (0, 1 + own kind, 15 + enemy's)
+            "hands",  # uint8[2, 7]: the mover's hand, the opponent's hand
+            "turn",  # 0 when the mover is Black
+            "in_check",  # 1 when the mover is in check
+            "repetitions",  # how often the position has occurred before in its game
+            "last_moves",  # uint8[4]: from, to of the last move; from, to of the one before
+            "ply",  # plies played
+            "ply_limit",  # the ply at which the game is a draw
+        ],
+        "formats": [
+            (np.uint8, (NUM_SQUARES,)),
+            (np.uint8, (2, NUM_HAND_KINDS)),
+            np.uint8,
+            np.uint8,
+            np.uint8,
+            (np.uint8, (4,)),
+            np.uint16,
+            np.uint16,
+        ],
+        "offsets": [0, 81, 95, 96, 97, 98, 102, 104],
+        "itemsize": 112,
+    }
+)
+
+
+def new_packed(number: int) -> Records:
+    """An array of `number` packed positions, all zero."""
+    return np.zeros(number, dtype=PACKED).view(np.recarray)
+
+
+@jit
+def pack(
+    position: Record,
+    moves: Array,
+    occurrences: int,
+    in_check: bool,
+    ply_limit: int,
+    packed: Record,
+) -> None:
+    """Write the packed form of `position`; ``moves`` (uint16) are those of its game so far."""
+    view = np.int64(position.turn)
+    packed.board[:] = position.board[view]
+    packed.hands[0] = position.hands[view]
+    packed.hands[1] = position.hands[1 - view]
+    packed.turn = view
+    packed.in_check = in_check
+    packed.repetitions = occurrences
+    packed.ply = position.ply
+    packed.ply_limit = ply_limit
+    length = np.int64(position.ply) - np.int64(position.start_ply)
+    for back in range(2):
+        packed.last_moves[2 * back] = NO_MOVE
+        packed.last_moves[2 * back + 1] = NO_MOVE
+        if length > back:
+            origin, to, _ = decode(np.int64(moves[length - 1 - back]))
+            if back == 0:  # the opponent's move, in the opponent's view
+                origin, to = LAST_SQUARE - origin, LAST_SQUARE - to
+            if 0 <= origin < NUM_SQUARES:
+                packed.last_moves[2 * back] = origin
+            packed.last_moves[2 * back + 1] = to
+
+
+@jit
+def unpack(packed: Record, position: Record) -> None:
+    """Set up a zeroed `position` from its packed form; its game starts here, without history."""
+    board = np.zeros(NUM_SQUARES, dtype=np.uint8)
+    hands = np.zeros((2, NUM_HAND_KINDS), dtype=np.uint8)
+    turn = np.int64(packed.turn)
+    for sq in range(NUM_SQUARES):
+        code = np.int64(packed.board[sq])
+        if turn:
+            board[LAST_SQUARE - sq] = _other_side(code)
+        else:
+            board[sq] = code
+    hands[turn] = packed.hands[0]
+    hands[1 - turn] = packed.hands[1]
+    set_up(position, board, hands, turn, np.int64(packed.ply))
+
+
+@jit
+def _other_side(code: int) -> int:
+    """The code of the same piece for the other side."""
+    if code == 0:
+        return 0
+    return code + NUM_PIECE_KINDS if code < FIRST_ENEMY_CODE else code - NUM_PIECE_KINDS
+
+
+@jit
+def mirror_packed(packed: Records, mirrored: Records) -> None:
+    """Write the left-right mirror image of ``packed[B]`` into ``mirrored[B]`` (may be the same).
+
+    The rules know no left and right: the legal moves of the image are the images of the legal
+    moves (`actions.MIRRORED_ACTIONS`), and its outcome is the same.
+    """
+    for index in range(len(packed)):
+        source, image = packed[index], mirrored[index]
+        for row in range(BOARD_SIZE):
+            for column in range(BOARD_SIZE // 2 + 1):
+                left, right = row * BOARD_SIZE + column, row * BOARD_SIZE + BOARD_SIZE - 1 - column
+                code = source.board[left]
+                image.board[left] = source.board[right]
+                image.board[right] = code
+        for which in range(4):
+            sq = np.int64(source.last_moves[which])
+            if sq < NUM_SQUARES:
+                row = sq // BOARD_SIZE
+                sq = 2 * BOARD_SIZE * row + BOARD_SIZE - 1 - sq
+            image.last_moves[which] = sq
+        image.hands[:, :] = source.hands
+        image.turn = source.turn
+        image.in_check = source.in_check
+        image.repetitions = source.repetitions
+        image.ply = source.ply
+        image.ply_limit = source.ply_limit
+
+
+def pack_game(game: ShogiGame) -> Records:
+    """The packed form, ``[1]``, of the position that a game has reached."""
+    packed = new_packed(1)
+    pack(
+        game.position,
+        game.actions,
+        game.repetitions,
+        game.in_check,
+        game.ply_limit,
+        packed[0],
+    )
+    return packed
+
+
+def unpack_diagram(packed: Record) -> Diagram:
+    """The printed diagram of a packed position."""
+    position = new_positions(1)[0]
+    unpack(packed, position)
+    return to_diagram(position)

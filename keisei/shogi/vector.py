@@ -1,0 +1,328 @@
+"""Thousands of games at once: one call applies N moves and hands out N new positions.
+
+>>> env = VectorShogi(num_games=2, seed=0)
+>>> step = env.step(env.sample_actions())
+>>> step.legal_counts.shape, step.packed.dtype.itemsize, env.planes().shape
+((2,), 112, (2, 46, 9, 9))
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.constants import MAX_LEGAL_MOVES, NUM_ACTIONS
+from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError
+from keisei.shogi.actions import PolicyOutputMapper
+from keisei.shogi.diagram import Diagram
+from keisei.shogi.features import FeatureSpec, feature_spec
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.legality import why_illegal
+from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
+from keisei.shogi.packed import new_packed
+from keisei.shogi.pieces import Color
+from keisei.shogi.position import Record, Records, from_diagram, new_positions, to_diagram
+from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
+from keisei.shogi.threads import RangePool
+from keisei.shogi.vector_kernels import (
+    Games,
+    begin_games,
+    find_illegal,
+    sample_actions,
+    step_games,
+    write_mask,
+)
+
+_MAX_PLY_LIMIT = 20_000
+_mapper = PolicyOutputMapper()
+
+
+class VectorStep(NamedTuple):
+    """What one step hands out. The arrays are the environment's own: the next step overwrites them.
+
+    `packed`, `legal_actions` and `legal_counts` describe the position to move in now, which after
+    the end of a game is the first of the next one. The rest is about the move just played.
+    """
+
+    packed: Records
+    """``[N]`` `PACKED`: the positions, each in its mover's view."""
+
+    legal_actions: npt.NDArray[np.uint16]
+    """``[N, 593]``: in row `i` the first ``legal_counts[i]`` entries are the legal actions."""
+
+    legal_counts: npt.NDArray[np.int32]
+    """``[N]``: how many legal actions there are; never 0."""
+
+    rewards: npt.NDArray[np.float32]
+    """``[N]``: +1 / -1 where the move just played won / lost the game for its player, else 0."""
+
+    terminations: npt.NDArray[np.uint8]
+    """``[N]``: the `Termination` of games that ended with this move, 0 where the game goes on."""
+
+    winners: npt.NDArray[np.int8]
+    """``[N]``: the `Color` that won, -1 for a draw and where the game goes on."""
+
+    final_packed: Records
+    """``[N]`` `PACKED`: the last position of games that ended with this move; else old contents."""
+
+
+class VectorShogi:
+    """`num_games` games of Shogi in lockstep.
+
+    A game that ends is begun anew within the same step (`autoreset_mode`): the step reports how it
+    ended, and its last position, together with the first position of the next game.
+    """
+
+    autoreset_mode = "same_step"
+    """Games that end are begun anew by the step that ended them."""
+
+    def __init__(
+        self,
+        num_games: int,
+        features: str | FeatureSpec = "core46",
+        *,
+        seed: int = 0,
+        starts: Sequence[str | Diagram] = (STARTPOS_SFEN,),
+        opening_plies: int = 0,
+        ply_limit: int = 512,
+        declaration: DeclarationRule = DeclarationRule.POINTS_27,
+        threads: int = 1,
+    ) -> None:
+        """Make the arrays and begin all games.
+
+        Args:
+            num_games: how many games are stepped together.
+            features: what `planes` shows, by name or spec.
+            seed: decides start positions, opening plies and `sample_actions`.
+            starts: SFENs or diagrams; each game begins at one of them, chosen at random.
+            opening_plies: how many random legal moves are played before a game is handed out.
+            ply_limit: the ply at which a game is a draw.
+            declaration: by which rule a side that may declare a win does so at once.
+            threads: how many threads share the work of a step.
+        """
+        _require_range("num_games", num_games, 1, 1 << 24)
+        _require_range("opening_plies", opening_plies, 0, _MAX_PLY_LIMIT)
+        _require_range("ply_limit", ply_limit, 1, _MAX_PLY_LIMIT)
+        self.num_games = num_games
+        self.features = feature_spec(features) if isinstance(features, str) else features
+        self.ply_limit = ply_limit
+        self.declaration = DeclarationRule(declaration)
+        self.opening_plies = opening_plies
+        self._pool = RangePool(threads)
+        self._games = _new_games(num_games, _start_records(starts, ply_limit, opening_plies), ply_limit)
+        self._games.settings[:] = (ply_limit, int(self.declaration), opening_plies)
+        games = self._games
+        self.last_step = VectorStep(
+            games.packed,
+            games.legal_actions,
+            games.legal_counts,
+            games.rewards,
+            games.terminations,
+            games.winners,
+            games.final_packed,
+        )
+        self.reset(seed=seed)
+
+    @property
+    def packed(self) -> Records:
+        """``[N]`` `PACKED`: the positions to move in now."""
+        return self._games.packed
+
+    @property
+    def legal_actions(self) -> npt.NDArray[np.uint16]:
+        """``[N, 593]``: the legal actions of each game, `legal_counts` of them."""
+        return self._games.legal_actions
+
+    @property
+    def legal_counts(self) -> npt.NDArray[np.int32]:
+        """``[N]``: how many legal actions each game has."""
+        return self._games.legal_counts
+
+    @property
+    def turns(self) -> npt.NDArray[np.uint8]:
+        """``[N]``: the side to move in each game."""
+        turns: npt.NDArray[np.uint8] = self._games.packed["turn"]
+        return turns
+
+    def reset(self, *, seed: int | None = None) -> VectorStep:
+        """Begin all games anew; with `seed` exactly as an environment made with that seed does."""
+        if seed is not None:
+            self._games.random_states[:] = _random_states(seed, self.num_games)
+        self._games.rewards[:] = 0
+        self._games.terminations[:] = 0
+        self._games.winners[:] = -1
+        self._pool.run(begin_games, self.num_games, self._games)
+        return self.last_step
+
+    def step(self, actions: npt.ArrayLike) -> VectorStep:
+        """Play one action in each game, judge, and begin anew those that ended.
+
+        If any action is illegal, `IllegalMoveError` names game and move, and nothing is changed.
+        """
+        chosen = self._checked(actions)
+        self._pool.run(step_games, self.num_games, self._games, chosen)
+        return self.last_step
+
+    def sample_actions(self) -> npt.NDArray[np.int64]:
+        """``[N]``: a uniformly random legal action for each game, from the environment's seed."""
+        actions = np.empty(self.num_games, dtype=np.int64)
+        self._pool.run(sample_actions, self.num_games, self._games, actions)
+        return actions
+
+    def planes(
+        self, out: npt.NDArray[Any] | None = None, *, dtype: npt.DTypeLike = np.float32
+    ) -> npt.NDArray[Any]:
+        """``[N, planes, 9, 9]``: the observation planes of all games, written into `out`."""
+        if out is None:
+            out = np.empty((self.num_games, *self.features.shape), dtype=dtype)
+        self._pool.run(self._encode, self.num_games, out)
+        return out
+
+    def legal_mask(self, out: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+        """``bool[N, 13527]``: which actions are legal, written into `out`."""
+        shape = (self.num_games, NUM_ACTIONS)
+        if out is None:
+            out = np.empty(shape, dtype=np.bool_)
+        if out.shape != shape or out.dtype != np.bool_ or not out.flags.c_contiguous:
+            raise ValueError(f"the mask needs a contiguous bool buffer of shape {shape}")
+        self._pool.run(write_mask, self.num_games, self._games, out)
+        return out
+
+    def outcome(self, index: int) -> Outcome | None:
+        """How the last step ended game `index`; None if it goes on."""
+        games = self._games
+        return as_outcome(int(games.terminations[index]), int(games.winners[index]))
+
+    def game(self, index: int) -> ShogiGame:
+        """Game `index` as it stands, with its moves, to look at or to play on by hand."""
+        return self._replay(index, int(self._games.buffers[index]), None)
+
+    def finished_game(self, index: int) -> ShogiGame:
+        """The game that ended last in place `index`, with all its moves."""
+        length = int(self._games.final_lengths[index])
+        if length < 0:
+            raise ValueError(f"no game has ended in place {index} yet")
+        return self._replay(index, 1 - int(self._games.buffers[index]), length)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """A copy of everything that changes, as plain arrays (safe to store without pickle)."""
+        return {name: np.array(value) for name, value in self._games._asdict().items()}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go back to what `state` returned, in this or another environment made the same way."""
+        own = self._games._asdict()
+        for name, value in own.items():
+            if name not in state or state[name].shape != value.shape or state[name].dtype != value.dtype:
+                raise KeiseiError(f"the saved state is of another environment: {name!r} differs")
+        for name in ("settings", "starts"):
+            if not np.array_equal(state[name], own[name]):
+                raise KeiseiError(f"the saved state is of another environment: {name!r} differs")
+        for name, value in own.items():
+            value[...] = state[name]
+
+    def close(self) -> None:
+        """End the threads. The environment can't be stepped afterwards if it had several."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(num_games={self.num_games}, features={self.features.name!r})"
+
+    def _checked(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
+            raise ValueError(
+                f"step needs {self.num_games} whole numbers, one action a game; "
+                f"got {chosen.dtype} of shape {chosen.shape}"
+            )
+        chosen = np.ascontiguousarray(chosen, dtype=np.int64)
+        index = int(find_illegal(self._games, chosen))
+        if index >= 0:
+            raise IllegalMoveError(f"game {index}: {self._why_illegal(index, int(chosen[index]))}")
+        return chosen
+
+    def _why_illegal(self, index: int, action: int) -> str:
+        if not 0 <= action < NUM_ACTIONS:
+            return f"action {action} is out of range, 0 to {NUM_ACTIONS - 1}"
+        position = self._games.positions[index]
+        move = _mapper.move(action, Color(int(position.turn)))
+        return f"action {action}, move {move}: {why_illegal(position, move)}"
+
+    def _encode(self, out: npt.NDArray[Any], start: int, stop: int) -> None:
+        self.features.encode(self._games.packed[start:stop], out[start:stop])
+
+    def _replay(self, index: int, buffer: int, length: int | None) -> ShogiGame:
+        games = self._games
+        start = games.starts[games.start_indices[index, buffer]]
+        if length is None:
+            length = int(games.positions[index].ply) - int(start.ply)
+        game = ShogiGame(to_diagram(start), ply_limit=self.ply_limit, declaration=self.declaration)
+        for action in games.moves[index, buffer, :length].tolist():
+            game.push_action(action)
+        return game
+
+
+def _new_games(number: int, starts: Records, ply_limit: int) -> Games:
+    longest = ply_limit + 1
+    return Games(
+        positions=new_positions(number),
+        starts=starts,
+        start_indices=np.zeros((number, 2), dtype=np.int32),
+        keys=np.zeros((number, longest), dtype=np.uint64),
+        checks=np.zeros((number, longest), dtype=np.bool_),
+        moves=np.zeros((number, 2, longest), dtype=np.uint16),
+        buffers=np.zeros(number, dtype=np.uint8),
+        final_lengths=np.full(number, -1, dtype=np.int32),
+        packed=new_packed(number),
+        final_packed=new_packed(number),
+        legal_actions=np.zeros((number, MAX_LEGAL_MOVES), dtype=np.uint16),
+        legal_counts=np.zeros(number, dtype=np.int32),
+        rewards=np.zeros(number, dtype=np.float32),
+        terminations=np.zeros(number, dtype=np.uint8),
+        winners=np.full(number, -1, dtype=np.int8),
+        random_states=np.zeros(number, dtype=np.uint64),
+        settings=np.zeros(3, dtype=np.int64),
+    )
+
+
+def _start_records(
+    starts: Sequence[str | Diagram], ply_limit: int, opening_plies: int
+) -> Records:
+    if isinstance(starts, str) or not starts:
+        raise ValueError("starts must be a list of at least one SFEN or diagram")
+    records = new_positions(len(starts))
+    for index, start in enumerate(starts):
+        diagram = parse_sfen(start) if isinstance(start, str) else start
+        if diagram.move_number - 1 + opening_plies >= ply_limit:
+            raise IllegalPositionError(
+                f"start {index} begins at ply {diagram.move_number - 1}, with {opening_plies} "
+                f"opening plies that leaves nothing below the ply limit of {ply_limit}"
+            )
+        outcome = ShogiGame(diagram).outcome(claim_declaration=True)
+        if outcome is not None:
+            raise IllegalPositionError(
+                f"in start {index} the game is over already: {outcome.termination.name.lower()}"
+            )
+        _copy_record(from_diagram(diagram), records, index)
+    return records
+
+
+def _copy_record(record: Record, records: Records, index: int) -> None:
+    records[index] = record
+
+
+def _random_states(seed: int, number: int) -> npt.NDArray[np.uint64]:
+    """One non-zero generator state a game, unlike each other for any seed."""
+    states = np.random.SeedSequence(seed).generate_state(number, dtype=np.uint64)
+    return np.maximum(states, np.uint64(1))
+
+
+def _require_range(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ValueError(f"{name} is {value}, it must be from {least} to {most}")

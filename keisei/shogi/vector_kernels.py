@@ -1,0 +1,167 @@
+"""The kernels of `vector.VectorShogi`. They trust their input; the class validates it.
+
+Every game has its own generator state, so results do not depend on the number of threads.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.shogi.jit import jit
+from keisei.shogi.movegen import legal_moves
+from keisei.shogi.packed import pack
+from keisei.shogi.position import Array, Records, play
+from keisei.shogi.rules import earlier_occurrences, judge
+
+_OPENING_TRIES = 64
+"""Random openings that may end the game by themselves before the game starts without one."""
+
+
+class Games(NamedTuple):
+    """The state of N games, one array a subject."""
+
+    positions: Records  # [N] POSITION
+    starts: Records  # [S] POSITION: where games begin
+    start_indices: npt.NDArray[np.int32]  # [N, 2]: start of the game in each buffer of `moves`
+    keys: npt.NDArray[np.uint64]  # [N, L]: Zobrist keys since the start of the game
+    checks: npt.NDArray[np.bool_]  # [N, L]: whether the mover was in check
+    moves: npt.NDArray[np.uint16]  # [N, 2, L]: of this game and of the one that ended last
+    buffers: npt.NDArray[np.uint8]  # [N]: which half of `moves` is this game's
+    final_lengths: npt.NDArray[np.int32]  # [N]: plies of the game that ended last, -1: none yet
+    packed: Records  # [N] PACKED
+    final_packed: Records  # [N] PACKED
+    legal_actions: npt.NDArray[np.uint16]  # [N, 593]
+    legal_counts: npt.NDArray[np.int32]  # [N]
+    rewards: npt.NDArray[np.float32]  # [N]
+    terminations: npt.NDArray[np.uint8]  # [N]
+    winners: npt.NDArray[np.int8]  # [N]
+    random_states: npt.NDArray[np.uint64]  # [N]
+    settings: npt.NDArray[np.int64]  # ply limit, declaration rule, opening plies
+
+
+@jit
+def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
+    """Play ``actions[N]`` in games `start` to `stop`, judge, begin anew those that ended."""
+    for i in range(start, stop):
+        mover = np.int64(games.positions[i].turn)
+        termination, winner, occurrences = _advance(games, i, actions[i])
+        games.terminations[i] = termination
+        games.winners[i] = winner
+        games.rewards[i] = 0.0 if winner < 0 else (1.0 if winner == mover else -1.0)
+        if termination:
+            _pack(games, i, occurrences, games.final_packed)
+            position = games.positions[i]
+            games.final_lengths[i] = np.int64(position.ply) - np.int64(position.start_ply)
+            games.buffers[i] = 1 - games.buffers[i]
+            _begin(games, i)
+        else:
+            _pack(games, i, occurrences, games.packed)
+
+
+@jit
+def begin_games(games: Games, start: int, stop: int) -> None:
+    """Begin games `start` to `stop` anew."""
+    for i in range(start, stop):
+        _begin(games, i)
+
+
+@jit
+def _begin(games: Games, i: int) -> None:
+    """Set up game `i` and play its random opening plies."""
+    opening_plies = games.settings[2]
+    for attempt in range(_OPENING_TRIES + 1):
+        which = _random_below(games, i, len(games.starts)) if len(games.starts) > 1 else 0
+        games.start_indices[i, games.buffers[i]] = which
+        games.positions[i] = games.starts[which]
+        occurrences = _look(games, i)
+        termination = 0
+        plies = opening_plies if attempt < _OPENING_TRIES else 0
+        for _ in range(plies):
+            move = games.legal_actions[i, _random_below(games, i, games.legal_counts[i])]
+            termination, _, occurrences = _advance(games, i, move)
+            if termination:
+                break
+        if not termination:
+            break
+    _pack(games, i, occurrences, games.packed)
+
+
+@jit
+def _advance(games: Games, i: int, move: int) -> tuple[int, int, int]:
+    """Play a move in game `i`: (termination, winner, earlier occurrences of the new position)."""
+    position = games.positions[i]
+    length = np.int64(position.ply) - np.int64(position.start_ply)
+    games.moves[i, games.buffers[i], length] = move
+    play(position, move)
+    occurrences = _look(games, i)
+    termination, winner = judge(
+        position,
+        games.keys[i],
+        games.checks[i],
+        games.legal_counts[i],
+        occurrences,
+        games.settings[0],
+        games.settings[1],
+    )
+    return termination, winner, occurrences
+
+
+@jit
+def _look(games: Games, i: int) -> int:
+    """Find the legal moves of game `i` and enter its position into the history."""
+    position = games.positions[i]
+    length = np.int64(position.ply) - np.int64(position.start_ply)
+    number, in_check = legal_moves(position, games.legal_actions[i])
+    games.legal_counts[i] = number
+    games.keys[i, length] = position.key
+    games.checks[i, length] = in_check
+    return earlier_occurrences(games.keys[i], length)
+
+
+@jit
+def _pack(games: Games, i: int, occurrences: int, into: Records) -> None:
+    position = games.positions[i]
+    length = np.int64(position.ply) - np.int64(position.start_ply)
+    moves = games.moves[i, games.buffers[i]]
+    pack(position, moves, occurrences, games.checks[i, length], games.settings[0], into[i])
+
+
+@jit
+def find_illegal(games: Games, actions: Array) -> int:
+    """The first game whose action is not among its legal ones, or -1."""
+    for i in range(len(actions)):
+        action = actions[i]
+        found = False
+        for k in range(games.legal_counts[i]):  # no early exit: this way the loop is vectorised
+            found |= np.int64(games.legal_actions[i, k]) == action
+        if not found:
+            return i
+    return -1
+
+
+@jit
+def sample_actions(games: Games, actions: Array, start: int, stop: int) -> None:
+    """Write a uniformly random legal action of each game into ``actions[N]``."""
+    for i in range(start, stop):
+        actions[i] = games.legal_actions[i, _random_below(games, i, games.legal_counts[i])]
+
+
+@jit
+def write_mask(games: Games, mask: Array, start: int, stop: int) -> None:
+    """Write the dense legal mask, ``bool[N, 13527]``, of games `start` to `stop`."""
+    for i in range(start, stop):
+        mask[i, :] = False
+        for k in range(games.legal_counts[i]):
+            mask[i, games.legal_actions[i, k]] = True
+
+
+@jit
+def _random_below(games: Games, i: int, bound: int) -> int:
+    """A uniform number in ``0 .. bound - 1`` from game `i`'s own xorshift64 generator."""
+    state = games.random_states[i]
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    games.random_states[i] = state
+    return np.int64((state >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))
