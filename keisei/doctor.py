@@ -212,7 +212,7 @@ def compile_kernels(on_progress: Progress) -> tuple[Check, tuple[KernelTiming, .
         from keisei.shogi.warmup import kernels
 
         if numba.config.DISABLE_JIT:
-            hint = "unset NUMBA_DISABLE_JIT: as plain Python everything is a hundred times slower"
+            hint = "unset NUMBA_DISABLE_JIT: plain Python is far too slow for training"
             return Check("kernels", Status.WARN, "the JIT is off", hint), ()
         todo = kernels()
         for done, (name, make_ready) in enumerate(todo):

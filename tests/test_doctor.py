@@ -30,11 +30,12 @@ def ignore_progress(step: str, done: int, total: int | None) -> None:
 
 @pytest.fixture
 def install_kernels(monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Put other kernels in the place of Keisei's."""
+    """Put other kernels in the place of Keisei's, with the JIT on."""
 
     def install(kernels: Kernels) -> None:
         stand_in = SimpleNamespace(kernels=lambda: kernels)
         monkeypatch.setitem(sys.modules, "keisei.shogi.warmup", stand_in)
+        monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
 
     return install
 
@@ -183,13 +184,10 @@ def test_compiled_and_ready_kernels_are_told_apart(install_kernels: Install) -> 
     assert "1 from the cache" in check.found
 
 
-def test_kernel_that_does_not_compile_fails(
-    install_kernels: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernel_that_does_not_compile_fails(install_kernels: Install) -> None:
     def broken() -> None:
         raise TypeError("no lowering for i128")
 
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
     install_kernels([("good", lambda: None), ("bad", broken)])
     check, timings = doctor.compile_kernels(ignore_progress)
     assert (check.status, check.found) == (Status.FAIL, "bad: TypeError: no lowering for i128")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from keisei.shogi.bitboard import Bitboard, bit, count, highest, load, lowest, without_lowest
-from keisei.shogi.jit import jit
+from keisei.shogi.jit import jit, jit_inner
 from keisei.shogi.position import ENEMY, OWN, Record, enemy_pieces
 from keisei.shogi.tables import (
     ALL,
@@ -28,7 +28,7 @@ from keisei.shogi.tables import (
 )
 
 
-@jit
+@jit_inner
 def slide(line: int, sq: int, occupied: Bitboard) -> Bitboard:
     """Where a slider goes along one line, both ways, up to and including the first piece.
 
@@ -41,26 +41,26 @@ def slide(line: int, sq: int, occupied: Bitboard) -> Bitboard:
     return (lower | upper) & (((above & -above) << 1) - bit(highest(below)))
 
 
-@jit
+@jit_inner
 def bishop_attacks(sq: int, occupied: Bitboard) -> Bitboard:
     """Where a bishop on `sq` goes, first pieces included."""
     return slide(2, sq, occupied) | slide(3, sq, occupied)
 
 
-@jit
+@jit_inner
 def rook_attacks(sq: int, occupied: Bitboard) -> Bitboard:
     """Where a rook on `sq` goes, first pieces included."""
     return slide(0, sq, occupied) | slide(1, sq, occupied)
 
 
-@jit
+@jit_inner
 def lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
     """Where the player's own lance on `sq` goes (up the board)."""
     ray = load(LOWER[FILE_LINE, sq])
     return ray & -bit(highest(ray & occupied | bit(0)))
 
 
-@jit
+@jit_inner
 def enemy_lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
     """Where the enemy's lance on `sq` goes (down the board)."""
     ray = load(UPPER[FILE_LINE, sq])
@@ -68,7 +68,7 @@ def enemy_lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
     return ray & (above ^ (above - bit(0)))
 
 
-@jit
+@jit_inner
 def enemy_attack_map(position: Record, view: int, occupied: Bitboard) -> Bitboard:
     """Every square that the enemy attacks when `occupied` is what stands on the board."""
     pawns = enemy_pieces(position, view, PAWN)
@@ -111,7 +111,7 @@ def enemy_attack_map(position: Record, view: int, occupied: Bitboard) -> Bitboar
     return attacked & load(MASKS[ALL])
 
 
-@jit
+@jit_inner
 def enemy_step_attackers(position: Record, view: int, sq: int) -> Bitboard:
     """The enemy's pieces, king apart, that attack `sq` by a single step or jump."""
     return (
@@ -124,7 +124,7 @@ def enemy_step_attackers(position: Record, view: int, sq: int) -> Bitboard:
     )
 
 
-@jit
+@jit_inner
 def enemy_attackers(position: Record, view: int, sq: int, occupied: Bitboard) -> Bitboard:
     """The enemy's pieces, king apart, that attack `sq`."""
     diagonal = enemy_pieces(position, view, BISHOP) | enemy_pieces(position, view, HORSE)
@@ -137,7 +137,7 @@ def enemy_attackers(position: Record, view: int, sq: int, occupied: Bitboard) ->
     )
 
 
-@jit
+@jit_inner
 def checks_and_pins(position: Record, view: int) -> tuple[Bitboard, Bitboard, Bitboard]:
     """What the player's king suffers: (checking pieces, squares between, own pinned pieces)."""
     king = np.int64(position.kings[view, OWN])
@@ -178,7 +178,7 @@ def checks_and_pins(position: Record, view: int) -> tuple[Bitboard, Bitboard, Bi
     return checkers, between, pinned
 
 
-@jit
+@jit_inner
 def line_through(king: int, sq: int) -> Bitboard:
     """The whole line on which a pinned piece on `sq` may move, its king being on `king`."""
     piece = bit(sq)

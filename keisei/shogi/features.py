@@ -22,9 +22,9 @@ from keisei.shogi.pieces import SYMBOLS
 from keisei.shogi.position import Records
 
 Planes = npt.NDArray[Any]
-"""``[B, planes, 81]``, float32, uint8 (255 = 1.0) or uint16 (the bits of a bfloat16)."""
+"""``[B, planes, 9, 9]``, float32, uint8 (255 = 1.0) or uint16 (the bits of a bfloat16)."""
 
-PlaneWriter = Callable[[Records, Planes, int], None]
+PlaneWriter = Callable[[Records, npt.NDArray[np.float32], int], None]
 """``write(packed[B], planes[B, C, 81], first)`` fills planes `first`, `first` + 1 ... from zero."""
 
 Writer = TypeVar("Writer", bound=PlaneWriter)
@@ -90,15 +90,26 @@ class FeatureSpec:
             )
         if out.dtype not in _ELEMENT_TYPES:
             raise ValueError(f"planes are float32, uint8 or uint16 (bfloat16 bits), not {out.dtype}")
-        planes = out.reshape(len(packed), self.num_planes, NUM_SQUARES)
+        is_float32 = out.dtype == np.float32
+        buffer = None if is_float32 else np.empty((_CHUNK, *self.shape), dtype=np.float32)
         for start in range(0, len(packed), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            planes[chunk] = 0
-            first = 0
-            for feature in self.features:
-                feature.write(packed[chunk], planes[chunk], first)
-                first += len(feature.planes)
+            chunk = out[start : start + _CHUNK]
+            planes = chunk if buffer is None else buffer[: len(chunk)]
+            self._write(packed[start : start + _CHUNK], planes)
+            if out.dtype == np.uint8:
+                plane_kernels.to_uint8(planes.reshape(-1), chunk.reshape(-1))
+            elif out.dtype == np.uint16:
+                bits = planes.reshape(-1).view(np.uint32)
+                plane_kernels.to_bfloat16_bits(bits, chunk.reshape(-1))
         return out
+
+    def _write(self, packed: Records, planes: npt.NDArray[np.float32]) -> None:
+        planes = planes.reshape(len(packed), self.num_planes, NUM_SQUARES)
+        planes[...] = 0
+        first = 0
+        for feature in self.features:
+            feature.write(packed, planes, first)
+            first += len(feature.planes)
 
 
 _CHUNK: Final = 64

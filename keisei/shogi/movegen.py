@@ -17,7 +17,7 @@ from keisei.shogi.attacks import (
     rook_attacks,
 )
 from keisei.shogi.bitboard import Bitboard, bit, load, lowest, without_lowest
-from keisei.shogi.jit import jit
+from keisei.shogi.jit import jit, jit_inner
 from keisei.shogi.position import ENEMY, LAST_SQUARE, OWN, Array, Record, own_pieces
 from keisei.shogi.tables import (
     ALL,
@@ -64,7 +64,7 @@ def legal_moves(position: Record, moves: Array) -> tuple[int, bool]:
     return number, in_check
 
 
-@jit
+@jit_inner
 def _add(moves: Array, number: int, origin: int, targets: Bitboard, promote: int) -> int:
     """Append the moves from `origin` to each target."""
     first = origin * _MOVES_PER_ORIGIN + promote
@@ -76,7 +76,7 @@ def _add(moves: Array, number: int, origin: int, targets: Bitboard, promote: int
     return number
 
 
-@jit
+@jit_inner
 def _add_promoting(
     moves: Array, number: int, origin: int, targets: Bitboard, may_stay: Bitboard
 ) -> int:
@@ -87,7 +87,7 @@ def _add_promoting(
     return _add(moves, number, origin, targets, 1)
 
 
-@jit
+@jit_inner
 def _board_moves(
     position: Record,
     view: int,
@@ -133,7 +133,7 @@ def _board_moves(
     return number
 
 
-@jit
+@jit_inner
 def _pawn_moves(
     position: Record, view: int, moves: Array, number: int, targets: Bitboard, pinned: Bitboard
 ) -> int:
@@ -162,7 +162,7 @@ def _pawn_moves(
     return number
 
 
-@jit
+@jit_inner
 def _drops(
     position: Record, view: int, moves: Array, number: int, occupied: Bitboard, empty: Bitboard
 ) -> int:
@@ -185,7 +185,7 @@ def _drops(
     return number
 
 
-@jit
+@jit_inner
 def _pawn_drop_targets(
     position: Record, view: int, occupied: Bitboard, empty: Bitboard
 ) -> Bitboard:
@@ -203,7 +203,7 @@ def _pawn_drop_targets(
     return targets
 
 
-@jit
+@jit_inner
 def pawn_drop_mates(position: Record, view: int, occupied: Bitboard) -> bool:
     """Whether a pawn dropped at the head of the enemy's king, an empty square, gives mate.
 

@@ -16,11 +16,11 @@ def perft(position: Record, depth: int, *, bulk: bool = True) -> int:
     if depth <= 0:
         return 1
     stack = np.zeros((depth, MAX_LEGAL_MOVES), dtype=np.uint16)
-    return int(_perft(position, depth, stack, bulk))
+    return int(count_leaves(position, depth, stack, bulk))
 
 
 @jit
-def _perft(position: Record, depth: int, stack: Array, bulk: bool) -> int:
+def count_leaves(position: Record, depth: int, stack: Array, bulk: bool) -> int:
     """Depth-first with an explicit stack: ``stack[level]`` holds the moves still to be played."""
     left = np.zeros(depth, dtype=np.int64)
     current = np.zeros(depth, dtype=np.int64)

@@ -19,7 +19,7 @@ from keisei.constants import (
 )
 from keisei.shogi.bitboard import Bitboard, bit, load, store
 from keisei.shogi.diagram import Diagram
-from keisei.shogi.jit import jit
+from keisei.shogi.jit import jit, jit_inner
 from keisei.shogi.pieces import Color, Piece, PieceKind
 from keisei.shogi.tables import (
     BOARD_KEYS,
@@ -96,7 +96,7 @@ def encode(origin: int, to: int, promote: int) -> int:
     return origin * 2 * LAST_SQUARE + to * 2 + promote
 
 
-@jit
+@jit_inner
 def _flip(position: Record, view: int, side: int, kind: int, sq: int) -> None:
     """Put a piece on an empty square, or take it away: bitboards of one view."""
     piece_class = CLASS_OF_KIND[kind]
@@ -107,7 +107,7 @@ def _flip(position: Record, view: int, side: int, kind: int, sq: int) -> None:
     store(words, load(words) ^ one)
 
 
-@jit
+@jit_inner
 def _put(position: Record, color: int, kind: int, sq: int) -> None:
     """Put a piece of `color` on an empty square `sq` of that colour's view."""
     turned = LAST_SQUARE - sq
@@ -121,7 +121,7 @@ def _put(position: Record, color: int, kind: int, sq: int) -> None:
     position.key ^= BOARD_KEYS[color, kind, turned if color else sq]
 
 
-@jit
+@jit_inner
 def _take(position: Record, color: int, kind: int, sq: int) -> None:
     """Take away the piece of `color` that stands on square `sq` of that colour's view."""
     turned = LAST_SQUARE - sq
@@ -132,7 +132,7 @@ def _take(position: Record, color: int, kind: int, sq: int) -> None:
     position.key ^= BOARD_KEYS[color, kind, turned if color else sq]
 
 
-@jit
+@jit_inner
 def _shift(position: Record, color: int, kind: int, origin: int, to: int) -> None:
     """Move a piece of `color` that does not promote to an empty square, in that colour's view.
 
@@ -154,7 +154,7 @@ def _shift(position: Record, color: int, kind: int, origin: int, to: int) -> Non
         origin, to = LAST_SQUARE - origin, LAST_SQUARE - to
 
 
-@jit
+@jit_inner
 def _hold(position: Record, color: int, kind: int, change: int) -> None:
     """Add `change` pieces to a hand."""
     held = np.int64(position.hands[color, kind])
@@ -213,13 +213,13 @@ def undo(position: Record, move: int, captured: int) -> None:
     position.key ^= WHITE_TO_MOVE_KEY
 
 
-@jit
+@jit_inner
 def own_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
     """The player's own pieces of a class, in the player's view."""
     return load(position.pieces[view, OWN, piece_class])
 
 
-@jit
+@jit_inner
 def enemy_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
     """The enemy's pieces of a class, in the player's view."""
     return load(position.pieces[view, ENEMY, piece_class])
@@ -230,8 +230,9 @@ def set_up(
     position: Record, board: Array, hands: Array, turn: int, ply: int
 ) -> None:
     """Fill a zeroed record from ``board[81]`` (Black's view, piece codes) and ``hands[2, 7]``."""
-    position.kings[:, :] = NO_SQUARE
-    position.key = np.uint64(0)
+    for view in range(2):
+        position.kings[view, OWN] = NO_SQUARE
+        position.kings[view, ENEMY] = NO_SQUARE
     for sq in range(NUM_SQUARES):
         code = np.int64(board[sq])
         if code >= FIRST_ENEMY_CODE:

@@ -11,7 +11,7 @@ import numpy as np
 
 from keisei.constants import REPETITIONS_TO_END
 from keisei.shogi.bitboard import count, load
-from keisei.shogi.jit import jit
+from keisei.shogi.jit import jit, jit_inner
 from keisei.shogi.pieces import Color
 from keisei.shogi.position import OWN, Array, Record, own_pieces
 from keisei.shogi.tables import BISHOP, DRAGON, HORSE, MASKS, ROOK, ZONE
@@ -71,7 +71,7 @@ _BIG_PIECE_EXTRA = 4
 """Bishops and rooks count 5: one as a piece, and four more."""
 
 
-@jit
+@jit_inner
 def declaration_points(position: Record) -> tuple[int, int]:
     """(points, pieces in the zone) of the side to move, its king not counted."""
     view = np.int64(position.turn)
@@ -120,7 +120,7 @@ def earlier_occurrences(keys: Array, length: int) -> int:
     return occurrences
 
 
-@jit
+@jit_inner
 def _perpetual_checker(keys: Array, checks: Array, length: int, turn: int) -> int:
     """The side that gave check with every move since the position's first occurrence, or -1.
 

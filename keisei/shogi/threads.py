@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-MIN_RANGE = 32
+MIN_RANGE = 128
 """Fewer games than this are not worth waking another thread for."""
 
 

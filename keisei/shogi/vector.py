@@ -26,8 +26,8 @@ from keisei.shogi.position import Record, Records, from_diagram, new_positions, 
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
 from keisei.shogi.threads import RangePool
 from keisei.shogi.vector_kernels import (
+    BEGIN,
     Games,
-    begin_games,
     find_illegal,
     sample_actions,
     step_games,
@@ -152,7 +152,8 @@ class VectorShogi:
         self._games.rewards[:] = 0
         self._games.terminations[:] = 0
         self._games.winners[:] = -1
-        self._pool.run(begin_games, self.num_games, self._games)
+        beginnings = np.full(self.num_games, BEGIN, dtype=np.int64)
+        self._pool.run(step_games, self.num_games, self._games, beginnings)
         return self.last_step
 
     def step(self, actions: npt.ArrayLike) -> VectorStep:
@@ -167,7 +168,7 @@ class VectorShogi:
     def sample_actions(self) -> npt.NDArray[np.int64]:
         """``[N]``: a uniformly random legal action for each game, from the environment's seed."""
         actions = np.empty(self.num_games, dtype=np.int64)
-        self._pool.run(sample_actions, self.num_games, self._games, actions)
+        sample_actions(self._games, actions)
         return actions
 
     def planes(

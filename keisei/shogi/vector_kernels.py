@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keisei.shogi.jit import jit
+from keisei.shogi.jit import jit, jit_inner
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.packed import pack
 from keisei.shogi.position import Array, Records, play
@@ -16,6 +16,10 @@ from keisei.shogi.rules import earlier_occurrences, judge
 
 _OPENING_TRIES = 64
 """Random openings that may end the game by themselves before the game starts without one."""
+
+
+BEGIN = -1
+"""In place of an action: begin the game anew."""
 
 
 class Games(NamedTuple):
@@ -42,89 +46,75 @@ class Games(NamedTuple):
 
 @jit
 def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
-    """Play ``actions[N]`` in games `start` to `stop`, judge, begin anew those that ended."""
-    for i in range(start, stop):
-        mover = np.int64(games.positions[i].turn)
-        termination, winner, occurrences = _advance(games, i, actions[i])
-        games.terminations[i] = termination
-        games.winners[i] = winner
-        games.rewards[i] = 0.0 if winner < 0 else (1.0 if winner == mover else -1.0)
-        if termination:
-            _pack(games, i, occurrences, games.final_packed)
-            position = games.positions[i]
-            games.final_lengths[i] = np.int64(position.ply) - np.int64(position.start_ply)
-            games.buffers[i] = 1 - games.buffers[i]
-            _begin(games, i)
-        else:
-            _pack(games, i, occurrences, games.packed)
+    """Play ``actions[N]`` in games `start` to `stop`, judge, begin anew those that ended.
 
-
-@jit
-def begin_games(games: Games, start: int, stop: int) -> None:
-    """Begin games `start` to `stop` anew."""
-    for i in range(start, stop):
-        _begin(games, i)
-
-
-@jit
-def _begin(games: Games, i: int) -> None:
-    """Set up game `i` and play its random opening plies."""
+    The action `BEGIN` begins a game anew. Beginnings, opening plies and the players' moves all go
+    through one call of `_advance`: each call is a copy of the generator that has to be compiled.
+    """
     opening_plies = games.settings[2]
-    for attempt in range(_OPENING_TRIES + 1):
-        which = _random_below(games, i, len(games.starts)) if len(games.starts) > 1 else 0
-        games.start_indices[i, games.buffers[i]] = which
-        games.positions[i] = games.starts[which]
-        occurrences = _look(games, i)
-        termination = 0
-        plies = opening_plies if attempt < _OPENING_TRIES else 0
-        for _ in range(plies):
-            move = games.legal_actions[i, _random_below(games, i, games.legal_counts[i])]
-            termination, _, occurrences = _advance(games, i, move)
-            if termination:
+    for i in range(start, stop):
+        move = actions[i]
+        is_players_move = move != BEGIN
+        opening_left = opening_plies
+        tries = 0
+        while True:
+            mover = np.int64(games.positions[i].turn)
+            termination, winner = _advance(games, i, move)
+            if is_players_move:
+                _report(games, i, mover, termination, winner)
+                if not termination:
+                    break
+                is_players_move = False
+                move = BEGIN
+            elif termination:  # the opening ended the game by itself: another one, at last none
+                tries += 1
+                opening_left = opening_plies if tries < _OPENING_TRIES else 0
+                move = BEGIN
+            elif opening_left == 0:
                 break
-        if not termination:
-            break
-    _pack(games, i, occurrences, games.packed)
+            else:
+                opening_left -= 1
+                choice = _random_below(games, i, games.legal_counts[i])
+                move = np.int64(games.legal_actions[i, choice])
 
 
-@jit
-def _advance(games: Games, i: int, move: int) -> tuple[int, int, int]:
-    """Play a move in game `i`: (termination, winner, earlier occurrences of the new position)."""
+@jit_inner
+def _report(games: Games, i: int, mover: int, termination: int, winner: int) -> None:
+    """Say how the move that `mover` just played in game `i` ended."""
+    games.terminations[i] = termination
+    games.winners[i] = winner
+    games.rewards[i] = 0.0 if winner < 0 else (1.0 if winner == mover else -1.0)
+    if termination:
+        position = games.positions[i]
+        games.final_packed[i] = games.packed[i]
+        games.final_lengths[i] = np.int64(position.ply) - np.int64(position.start_ply)
+        games.buffers[i] = 1 - games.buffers[i]
+
+
+@jit_inner
+def _advance(games: Games, i: int, move: int) -> tuple[int, int]:
+    """Play a move in game `i`, or begin it: (termination, winner) of the new position."""
     position = games.positions[i]
-    length = np.int64(position.ply) - np.int64(position.start_ply)
-    games.moves[i, games.buffers[i], length] = move
-    play(position, move)
-    occurrences = _look(games, i)
-    termination, winner = judge(
-        position,
-        games.keys[i],
-        games.checks[i],
-        games.legal_counts[i],
-        occurrences,
-        games.settings[0],
-        games.settings[1],
-    )
-    return termination, winner, occurrences
-
-
-@jit
-def _look(games: Games, i: int) -> int:
-    """Find the legal moves of game `i` and enter its position into the history."""
-    position = games.positions[i]
-    length = np.int64(position.ply) - np.int64(position.start_ply)
+    buffer = np.int64(games.buffers[i])
+    if move == BEGIN:
+        which = _random_below(games, i, len(games.starts)) if len(games.starts) > 1 else 0
+        games.start_indices[i, buffer] = which
+        games.positions[i] = games.starts[which]
+        length = 0
+    else:
+        length = np.int64(position.ply) - np.int64(position.start_ply) + 1
+        games.moves[i, buffer, length - 1] = move
+        play(position, move)
     number, in_check = legal_moves(position, games.legal_actions[i])
     games.legal_counts[i] = number
     games.keys[i, length] = position.key
     games.checks[i, length] = in_check
-    return earlier_occurrences(games.keys[i], length)
-
-
-@jit
-def _pack(games: Games, i: int, occurrences: int, into: Records) -> None:
-    position = games.positions[i]
-    length = np.int64(position.ply) - np.int64(position.start_ply)
-    moves = games.moves[i, games.buffers[i]]
-    pack(position, moves, occurrences, games.checks[i, length], games.settings[0], into[i])
+    occurrences = earlier_occurrences(games.keys[i], length)
+    ply_limit, declaration = games.settings[0], games.settings[1]
+    pack(position, games.moves[i, buffer], occurrences, in_check, ply_limit, games.packed[i])
+    return judge(
+        position, games.keys[i], games.checks[i], number, occurrences, ply_limit, declaration
+    )
 
 
 @jit
@@ -141,9 +131,9 @@ def find_illegal(games: Games, actions: Array) -> int:
 
 
 @jit
-def sample_actions(games: Games, actions: Array, start: int, stop: int) -> None:
+def sample_actions(games: Games, actions: Array) -> None:
     """Write a uniformly random legal action of each game into ``actions[N]``."""
-    for i in range(start, stop):
+    for i in range(len(actions)):
         actions[i] = games.legal_actions[i, _random_below(games, i, games.legal_counts[i])]
 
 
@@ -151,12 +141,13 @@ def sample_actions(games: Games, actions: Array, start: int, stop: int) -> None:
 def write_mask(games: Games, mask: Array, start: int, stop: int) -> None:
     """Write the dense legal mask, ``bool[N, 13527]``, of games `start` to `stop`."""
     for i in range(start, stop):
-        mask[i, :] = False
+        for action in range(mask.shape[1]):
+            mask[i, action] = False
         for k in range(games.legal_counts[i]):
             mask[i, games.legal_actions[i, k]] = True
 
 
-@jit
+@jit_inner
 def _random_below(games: Games, i: int, bound: int) -> int:
     """A uniform number in ``0 .. bound - 1`` from game `i`'s own xorshift64 generator."""
     state = games.random_states[i]

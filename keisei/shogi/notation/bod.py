@@ -22,7 +22,9 @@ _SHORT_NAMES: Final = {
     PieceKind.PROMOTED_SILVER: "全",
 }
 _EMPTY: Final = "・･.*"
-_CELL: Final = re.compile(rf"([ v^Vｖ＾]?)([{''.join(n for n in KIND_BY_NAME if len(n) == 1)}{_EMPTY}])")
+_CELL: Final = re.compile(
+    rf"([ v^Vｖ＾]?)([{''.join(n for n in KIND_BY_NAME if len(n) == 1)}{_EMPTY}])"
+)
 _ROW: Final = re.compile(r"\s*[|｜](.*)[|｜]\s*(.?)\s*")
 _HELD: Final = re.compile(r"(\S)([0-9十一二三四五六七八九]*)\s*")
 

@@ -6,11 +6,11 @@ lines that begin with ``'`` alone are, as the standard has it, for no program to
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NoReturn
+from typing import Final
 
 from keisei.errors import NotationError
 from keisei.shogi.moves import Move
-from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.csa_headers import CsaVersion, header_lines, read_header
 from keisei.shogi.notation.csa_position import (
     CSA_NAMES,
     KIND_BY_NAME,
@@ -26,8 +26,6 @@ from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove
 from keisei.shogi.notation.replay import Replay
 from keisei.shogi.notation.text import split_lines, text_lines
 from keisei.shogi.pieces import HAND_KINDS, Color, PieceKind, square
-
-CsaVersion = Literal["2.2", "3.0"]
 
 _ENDINGS: Final = {
     "%TORYO": Ending.RESIGNATION,
@@ -51,27 +49,9 @@ _ENDING_CODES: Final = {ending: code for code, ending in _ENDINGS.items()} | {
     Ending.DEFAULT_WIN: "%CHUDAN\n'不戦勝",
     Ending.DEFAULT_LOSS: "%CHUDAN\n'不戦敗",
 }
-_KEY_BY_KEYWORD: Final = {
-    "N+": header.BLACK,
-    "N-": header.WHITE,
-    "$EVENT": header.EVENT,
-    "$SITE": header.SITE,
-    "$START_TIME": header.START_TIME,
-    "$END_TIME": header.END_TIME,
-    "$OPENING": header.OPENING,
-    "$TIME": header.TIME,
-    "$TIME+": header.BLACK_TIME,
-    "$TIME-": header.WHITE_TIME,
-    "$MAX_MOVES": header.MAX_MOVES,
-    "$JISHOGI": header.JISHOGI,
-    "$NOTE": header.NOTE,
-}
-_KEYWORD_BY_KEY: Final = {key: keyword for keyword, key in _KEY_BY_KEYWORD.items()}
-
 _VERSION: Final = re.compile(r"V[0-9]+(\.[0-9]+)?\s*")
 _MOVE: Final = re.compile(r"([+\-])([0-9])([0-9])([1-9])([1-9])([A-Z]{2})\s*")
 _SECONDS: Final = re.compile(r"T([0-9]{1,7}(?:\.[0-9]{1,9})?)\s*")
-_TIME_LIMIT: Final = re.compile(r"([0-9]{1,3}):([0-5][0-9])\+([0-9]{1,4})")
 
 
 def read_csa(text: str) -> list[GameRecord]:
@@ -109,7 +89,7 @@ def write_csa(
     for index, record in enumerate(records):
         if index:
             lines.append("/")
-        lines += _header_lines(record, version)
+        lines += header_lines(record.headers, version)
         lines += format_start(record.start)
         lines += _comment_lines(record.comment)
         lines += _move_lines(record, version)
@@ -123,17 +103,15 @@ def write_csa(
 def _statements(text: str) -> Iterator[Statement]:
     """All statements in order. Only lines of the game proper can hold several, between commas."""
     for line in split_lines(text):
-        if line.text[:1] in ("'", "N", "$"):
-            yield Statement(line, 1, line.text)
-            continue
-        column = 1
-        rest = line.text
-        while rest:
-            size = len(rest) if rest.startswith("'") else (rest + ",").index(",")
-            if rest[:size].strip():
-                yield Statement(line, column, rest[:size])
-            column += size + 1
-            rest = rest[size + 1 :]
+        index = 0
+        while index < len(line.text):
+            index += len(line.text[index:]) - len(line.text[index:].lstrip())
+            whole = line.text[index : index + 1] in ("'", "N", "$")
+            comma = -1 if whole else line.text.find(",", index)
+            end = len(line.text) if comma < 0 else comma
+            if line.text[index:end]:
+                yield Statement(line, index + 1, line.text[index:end])
+            index = end + 1
 
 
 class _GameReader:
@@ -178,7 +156,7 @@ class _GameReader:
         elif first == "T":
             self._read_seconds(statement)
         elif first in ("N", "$"):
-            self._read_header(statement)
+            read_header(statement, self._headers)
         else:
             raise statement.error(
                 f"{statement.text[:16]!r} is no CSA statement; they begin with V N $ P + - T % or '"
@@ -187,6 +165,8 @@ class _GameReader:
     def record(self) -> GameRecord:
         """The game that was read."""
         assert self._last is not None
+        if self._line is None and self._turn is None and self._position.last is None:
+            raise self._last.error("headers without a game: a start such as 'PI' has to follow")
         line = self._open_line(self._last)
         comment = "\n".join(self._comment)
         return GameRecord(line.start, line.moves, self._headers, comment, line.result)
@@ -252,30 +232,6 @@ class _GameReader:
         if self._line is None or not self._line.set_seconds(float(match[1])):
             raise statement.error("a time has to follow a move")
 
-    def _read_header(self, statement: Statement) -> None:
-        text = statement.text
-        if text.startswith(("N+", "N-")):
-            keyword, value = text[:2], text[2:]
-        elif text.startswith("$") and text.find(":") > 1:
-            keyword, _, value = text.partition(":")
-        else:
-            raise statement.error(
-                f"{text[:16]!r} is no header; 'N+name', 'N-name' or '$EVENT:text' is expected"
-            )
-        value = value.strip()
-        keyword = {"$TIMET+": "$TIME+", "$TIMET-": "$TIME-"}.get(keyword, keyword)
-        key = _KEY_BY_KEYWORD.get(keyword, keyword.removeprefix("$").strip())
-        if keyword == "$TIME_LIMIT" and (limit := _TIME_LIMIT.fullmatch(value)):
-            main = int(limit[1]) * 3600 + int(limit[2]) * 60
-            key, value = header.TIME, str(header.TimeLimit(main, int(limit[3])))
-        if key == header.NOTE:
-            value = _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value)
-        if value:
-            self._headers[key] = value
-
-
-_ESCAPE: Final = re.compile(r"\\(n|\\)")
-
 
 def _board_move(
     statement: Statement, replay: Replay, origin: str, target: int, kind: PieceKind
@@ -295,39 +251,6 @@ def _board_move(
         f"the piece on {origin} is {CSA_NAMES[piece.kind]}; it cannot be {CSA_NAMES[kind]} "
         "after the move",
         5,
-    )
-
-
-def _header_lines(record: GameRecord, version: CsaVersion) -> list[str]:
-    order = {key: index for index, key in enumerate(header.STANDARD_KEYS)}
-    lines = []
-    for key in sorted(record.headers, key=lambda key: order.get(key, len(order))):
-        keyword, value = _KEYWORD_BY_KEY.get(key, f"${key}"), record.headers[key]
-        if key == header.NOTE:
-            value = value.replace("\\", "\\\\").replace("\n", "\\n")
-        if key == header.TIME and version == "2.2":
-            keyword, value = _time_limit_2_2(value)
-        if len(keyword) < 2 or len(text_lines(f"{keyword}{value}")) > 1 or ":" in keyword:
-            _refuse_header(key)
-        lines.append(f"{keyword}{'' if keyword in ('N+', 'N-') else ':'}{value}")
-    return lines
-
-
-def _refuse_header(key: str) -> NoReturn:
-    raise NotationError(
-        f"header {key!r} cannot be written: a name without ':' and a value of one line are needed"
-    )
-
-
-def _time_limit_2_2(value: str) -> tuple[str, str]:
-    """``$TIME_LIMIT:00:25+30`` where that can say it, else the way of version 3.0."""
-    limit = header.TimeLimit.parse(value)
-    if limit is None or limit.increment or limit.main % 60 or limit.byoyomi > 99:
-        return "$TIME", value
-    hours, minutes = divmod(limit.main // 60, 60)
-    return ("$TIME", value) if hours > 99 else (
-        "$TIME_LIMIT",
-        f"{hours:02}:{minutes:02}+{limit.byoyomi:02}",
     )
 
 

@@ -6,6 +6,7 @@ that text through the functions of this module.
 """
 
 import re
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Final, NamedTuple
 
@@ -39,6 +40,13 @@ STANDARD_KEYS: Final = (
     NOTE,
 )
 """The keys that every format knows by its own name, in the order in which they are written."""
+
+
+def in_order(keys: Iterable[str]) -> list[str]:
+    """The keys as they are written: the standard ones in their order, then the others."""
+    order = {key: index for index, key in enumerate(STANDARD_KEYS)}
+    return sorted(keys, key=lambda key: order.get(key, len(order)))
+
 
 _MOMENT: Final = re.compile(
     r"([0-9]{4})[/\-年]([0-9]{1,2})[/\-月]([0-9]{1,2})日?"

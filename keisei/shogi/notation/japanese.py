@@ -12,7 +12,9 @@ HANDICAP_SIDES: Final = ("下手", "上手")
 """What the players are called when White gives a handicap."""
 
 COLOR_BY_SIDE: Final = {
-    name: color for names in (SIDES, HANDICAP_SIDES) for name, color in zip(names, Color, strict=True)
+    name: color
+    for names in (SIDES, HANDICAP_SIDES)
+    for name, color in zip(names, Color, strict=True)
 }
 
 PIECE_NAMES: Final = (
@@ -70,7 +72,7 @@ ENDING_PATTERN: Final = re.compile("|".join(sorted(ENDING_WORDS, key=len, revers
 _MARK: Final = re.compile(f"[{''.join(MARKS)}]\\s*")
 _SAME: Final = re.compile(r"同\s*")
 _SQUARE: Final = re.compile(rf"([1-9])([1-9{RANK_SIGNS}])(同?)\s*")
-_PIECE: Final = re.compile("|".join(sorted(KIND_BY_NAME, key=len, reverse=True)))
+PIECE_PATTERN: Final = re.compile("|".join(sorted(KIND_BY_NAME, key=len, reverse=True)))
 
 
 def ending_of(word: str, mover: Color) -> Ending:
@@ -125,7 +127,7 @@ def scan_target(scanner: Scanner, last_target: int | None) -> int:
 
 def scan_piece(scanner: Scanner) -> PieceKind:
     """Step over the name of a piece."""
-    return KIND_BY_NAME[scanner.expect(_PIECE, "a piece such as 歩 or 成銀")[0]]
+    return KIND_BY_NAME[scanner.expect(PIECE_PATTERN, "a piece such as 歩 or 成銀")[0]]
 
 
 def format_square(sq: int) -> str:

@@ -69,6 +69,11 @@ class LineBuilder:
         return "\n".join(self._notes[0].comment)
 
     @property
+    def length(self) -> int:
+        """How many moves there are so far."""
+        return len(self._moves)
+
+    @property
     def moves(self) -> list[RecordedMove]:
         """The moves so far."""
         return [

@@ -36,11 +36,10 @@ _TURN: Final = "手番"
 _MOMENTS: Final = (header.START_TIME, header.END_TIME)
 _LIMITS: Final = (header.TIME, header.BLACK_TIME, header.WHITE_TIME)
 
-_HEADER: Final = re.compile(r"\s*([^:]+?)\s*:\s*(.*?)\s*")
 _HAND: Final = re.compile(r"\s*(先手|後手|下手|上手)の?持ち?駒\s*:")
 _TURN_LINE: Final = re.compile(r"\s*(先手|後手|下手|上手)番\s*")
 _DECORATION: Final = re.compile(r"\s*(?:9\s+8\s+7\s+6\s+5\s+4\s+3\s+2\s+1|\+-[-+]*|手数-.*)\s*")
-_MOVE_COUNT: Final = re.compile(r"\s*手数[=＝]\s*([0-9]{1,5})(?![0-9]).*")
+_MOVE_COUNT: Final = re.compile(r"\s*手数[=＝]\s*([0-9]{1,4})(?![0-9]).*")
 _KEY: Final = re.compile(r"(?!まで|変化|手数|手合割|手番)[^\W\d][^:：\r\n]*(?<!\s)")
 _DURATION: Final = re.compile(
     r"各?\s*(?=[0-9])(?:([0-9]{1,3})時間)?(?:([0-9]{1,5})分)?(?:([0-9]{1,6})秒)?(?:切れ負け)?"
@@ -73,14 +72,14 @@ class Preamble:
             self._move_number = int(count[1]) + 1
         elif _DECORATION.fullmatch(text):
             pass
-        elif (found := _HEADER.fullmatch(text)) is not None:
-            self._read_header(line, found[1], line.text[slice(*found.span(2))])
+        elif (colon := text.find(":")) > 0:
+            self._read_header(line, line.text[:colon].strip(), line.text[colon + 1 :].strip())
         else:
             return False
         return True
 
-    def start(self, line: SourceLine) -> Diagram:
-        """The start position; `line` is where the moves begin."""
+    def start(self) -> Diagram:
+        """The start position."""
         if not self._rows:
             return self._start_without_diagram()
         assert self._last_row is not None
@@ -125,7 +124,7 @@ class Preamble:
             if side is None:
                 raise line.error(f"{_TURN}：{value}; 先手 or 後手 is expected")
             self._turn = side
-        elif value:
+        elif value or name in self.headers or _KEY_BY_NAME.get(name) in self.headers:
             self._store(name, value)
 
     def _store(self, name: str, value: str) -> None:
@@ -134,7 +133,7 @@ class Preamble:
         if key in _MOMENTS and (moment := header.parse_moment(half_width(value))):
             value = header.format_moment(moment)
         elif key in _LIMITS:
-            limit = parse_duration(value)
+            limit = parse_duration(value) or header.TimeLimit.parse(value)
             if limit is None:  # free text: kept under its own name
                 key = name
             else:
@@ -171,9 +170,8 @@ def side_names(start: Diagram) -> tuple[str, str]:
 def preamble_lines(record: GameRecord) -> Iterator[str]:
     """The lines above the moves of a record."""
     sides = side_names(record.start)
-    order = {key: index for index, key in enumerate(header.STANDARD_KEYS)}
     players = (header.BLACK, header.WHITE)
-    for key in sorted(record.headers, key=lambda key: order.get(key, len(order))):
+    for key in header.in_order(record.headers):
         if key not in players:
             yield from _header_lines(key, record.headers[key])
     name = handicap_name(record.start)
@@ -190,8 +188,10 @@ def _header_lines(key: str, value: str) -> Iterator[str]:
     if key in _LIMITS and (limit := header.TimeLimit.parse(value)):
         value = format_duration(limit)
     lines = text_lines(value)
-    if _KEY.fullmatch(name) is None or _HAND.match(f"{name}:") or (
-        len(lines) > 1 and key != header.NOTE
+    if (
+        _KEY.fullmatch(name) is None
+        or _HAND.match(f"{name}:")
+        or (len(lines) > 1 and key != header.NOTE)
     ):
         raise NotationError(
             f"header {key!r} cannot be written: a name of letters that means nothing else, "

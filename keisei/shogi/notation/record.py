@@ -18,6 +18,7 @@ from keisei.shogi.moves import Move
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.replay import Replay
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
+from keisei.shogi.notation.text import text_lines
 from keisei.shogi.pieces import Color
 
 STARTPOS: Final = parse_sfen(STARTPOS_SFEN)
@@ -115,6 +116,8 @@ class RecordedMove:
 
     def __post_init__(self) -> None:
         _check_seconds(self.seconds)
+        if len(text_lines(self.bookmark)) > 1:
+            raise ValueError(f"bookmark {self.bookmark!r}; a bookmark is a single line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,9 @@ class Variation:
     moves: list[RecordedMove]
 
     result: Result | None = None
+
+    comment: str = ""
+    """What was written before its first move."""
 
 
 @dataclass(slots=True)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from keisei.errors import IllegalMoveError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
-from keisei.shogi.pieces import Color, Piece
+from keisei.shogi.pieces import Color, Piece, PieceKind
 
 
 class Replay:
@@ -24,18 +25,26 @@ class Replay:
         for move in moves:
             self.play(move)
 
+    def moving_piece(self, move: Move) -> Piece:
+        """The piece that a move is about to move or drop."""
+        if move.drop is not None:
+            return Piece(self.turn, move.drop)
+        piece = None if move.from_square is None else self.board[move.from_square]
+        if piece is None:
+            raise IllegalMoveError(f"{move}: there is no piece to move")
+        return piece
+
     def play(self, move: Move) -> None:
         """Play a move; `IllegalMoveError` if the rules forbid it, and nothing has changed then."""
+        taken = self.board[move.to_square]
+        if taken is not None and taken.kind is PieceKind.KING:
+            raise IllegalMoveError(f"{move}: a king is never captured; the start is impossible")
         self.game.push(move)
-        if move.from_square is None:
-            assert move.drop is not None
-            self.board[move.to_square] = Piece(self.turn, move.drop)
-        else:
-            piece = self.board[move.from_square]
-            assert piece is not None
+        piece = self.moving_piece(move)
+        if move.from_square is not None:
             self.board[move.from_square] = None
-            kind = piece.kind.promoted if move.promote else piece.kind
-            self.board[move.to_square] = Piece(self.turn, kind)
+        self.board[move.to_square] = (
+            Piece(piece.color, piece.kind.promoted) if move.promote else piece
+        )
         self.last_target = move.to_square
         self.turn = self.turn.opponent
-

@@ -1,5 +1,7 @@
 """Text with places: lines that know their number, a scanner that knows its column, encodings."""
 
+import codecs
+import contextlib
 import re
 from typing import Final, NamedTuple
 
@@ -112,6 +114,17 @@ def decode(data: bytes) -> str:
     )
 
 
+def known_encoding(name: str) -> str:
+    """The Python name of an encoding that game files can have, under any of its names."""
+    with contextlib.suppress(LookupError):
+        known = codecs.lookup(name).name
+        if known in (UTF8, "utf-8-sig"):
+            return known
+        if known in (SHIFT_JIS, "shift_jis"):
+            return SHIFT_JIS
+    raise NotationError(f"{name!r} is no encoding of game files; 'utf-8' and 'cp932' are")
+
+
 def encode(text: str, encoding: str) -> bytes:
     """The bytes of a text; `NotationError` names the first character that the encoding lacks."""
     try:
@@ -126,4 +139,6 @@ def encode(text: str, encoding: str) -> bytes:
             column=column,
         ) from None
     except LookupError:
-        raise NotationError(f"{encoding!r} is not a text encoding; 'utf-8' and 'cp932' are") from None
+        raise NotationError(
+            f"{encoding!r} is not a text encoding; 'utf-8' and 'cp932' are"
+        ) from None

@@ -1,0 +1,125 @@
+"""Game files on disk: the suffix says which format, a look at the bytes says which encoding."""
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from keisei.errors import NotationError
+from keisei.shogi.notation.csa import read_csa, write_csa
+from keisei.shogi.notation.csa_headers import CsaVersion
+from keisei.shogi.notation.ki2 import read_ki2, write_ki2
+from keisei.shogi.notation.kif import read_kif, write_kif
+from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.text import SHIFT_JIS, UTF8, decode, encode, known_encoding
+
+
+class _Format(NamedTuple):
+    """How the files of a suffix are read and written."""
+
+    read: Callable[[str], list[GameRecord]]
+    write: Callable[[GameRecord], str] | None
+    """None for CSA, which can hold several games and takes options."""
+
+    encoding: str
+    """Of the files that are written; those that are read may have any."""
+
+
+_KIF: Final = _Format(lambda text: [read_kif(text)], write_kif, SHIFT_JIS)
+_KI2: Final = _Format(lambda text: [read_ki2(text)], write_ki2, SHIFT_JIS)
+
+_FORMATS: Final = {
+    ".csa": _Format(read_csa, None, UTF8),
+    ".kif": _KIF,
+    ".kifu": _KIF._replace(encoding=UTF8),
+    ".ki2": _KI2,
+    ".ki2u": _KI2._replace(encoding=UTF8),
+}
+
+SUFFIXES: Final = tuple(_FORMATS)
+"""The suffixes of game files."""
+
+
+def load_games(path: str | os.PathLike[str]) -> list[GameRecord]:
+    """All the games of a file. `NotationError` tells line, column and file of a fault."""
+    path = Path(path)
+    chosen = _format_of(path)
+    try:
+        return chosen.read(decode(path.read_bytes()))
+    except NotationError as error:
+        raise _in_file(error, path) from error
+
+
+def load_game(path: str | os.PathLike[str]) -> GameRecord:
+    """The game of a file that holds one; `NotationError` if it holds several."""
+    games = load_games(path)
+    if len(games) > 1:
+        raise NotationError(f"{path} holds {len(games)} games; load_games reads them all")
+    return games[0]
+
+
+def save_game(
+    record: GameRecord,
+    path: str | os.PathLike[str],
+    encoding: str | None = None,
+    *,
+    csa_version: CsaVersion = "3.0",
+) -> None:
+    """Write a game in the format of the suffix: .csa .kif .kifu .ki2 .ki2u.
+
+    By custom .kif and .ki2 are Shift-JIS and the others UTF-8; `encoding` overrides that. A
+    reader of the file never sees half of it: it is written aside and moved into place.
+    """
+    save_games([record], path, encoding, csa_version=csa_version)
+
+
+def save_games(
+    records: Sequence[GameRecord],
+    path: str | os.PathLike[str],
+    encoding: str | None = None,
+    *,
+    csa_version: CsaVersion = "3.0",
+) -> None:
+    """Write several games into one CSA file, or a single one as `save_game` does."""
+    path = Path(path)
+    chosen = _format_of(path)
+    encoding = chosen.encoding if encoding is None else known_encoding(encoding)
+    if not records:
+        raise NotationError(f"no game to write to {path}")
+    if chosen.write is None:
+        declared = "SHIFT_JIS" if encoding == SHIFT_JIS else "UTF-8"
+        text = write_csa(records, csa_version, encoding=declared)
+    elif len(records) == 1:
+        text = chosen.write(records[0])
+    else:
+        raise NotationError(f"a {path.suffix} file holds one game, not {len(records)}; use .csa")
+    if encoding == SHIFT_JIS:
+        text = text.replace("\n", "\r\n")  # such files are at home on Windows
+    try:
+        data = encode(text, encoding)
+    except NotationError as error:
+        raise _in_file(error, path) from error
+    _replace_file(path, data)
+
+
+def _format_of(path: Path) -> _Format:
+    try:
+        return _FORMATS[path.suffix.lower()]
+    except KeyError:
+        raise NotationError(
+            f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}"
+        ) from None
+
+
+def _in_file(error: NotationError, path: Path) -> NotationError:
+    return NotationError(f"{error.reason} (in {path})", line=error.line, column=error.column)
+
+
+def _replace_file(path: Path, data: bytes) -> None:
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        aside.write_bytes(data)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)

@@ -1,0 +1,260 @@
+"""KI2 game records: moves as books print them, ▲７六歩 △３四歩.
+
+A move names its piece and its target; where several pieces of the kind could go there, the rules
+of the Japan Shogi Association say how to tell which one: by how it moves (上 up, 寄 sideways,
+引 back), else by where it stands (左 left, 右 right, 直 straight below), else by both. "Could go"
+is meant by the way pieces move, without asking whether one of them is pinned.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from keisei.constants import BOARD_SIZE
+from keisei.shogi.moves import Move
+from keisei.shogi.notation.japanese import (
+    MARKS,
+    PIECE_NAMES,
+    PIECE_PATTERN,
+    RANK_SIGNS,
+    format_square,
+    scan_ending,
+    scan_mark,
+    scan_piece,
+    scan_target,
+)
+from keisei.shogi.notation.preamble import preamble_lines, side_names
+from keisei.shogi.notation.reach import origins
+from keisei.shogi.notation.record import GameRecord, RecordedMove, Result
+from keisei.shogi.notation.replay import Replay
+from keisei.shogi.notation.summary import format_summary
+from keisei.shogi.notation.text import Scanner, SourceLine, text_lines
+from keisei.shogi.notation.tree import TreeReader
+from keisei.shogi.pieces import HAND_KINDS, Color, Piece, PieceKind
+
+UP: Final = "上"
+SIDEWAYS: Final = "寄"
+BACK: Final = "引"
+LEFT: Final = "左"
+RIGHT: Final = "右"
+STRAIGHT: Final = "直"
+
+_FIRST_MOVE: Final = re.compile(
+    rf"\s*(?:[{''.join(MARKS)}]|(?:[1-9][1-9{RANK_SIGNS}]|同)\s*同?(?:{PIECE_PATTERN.pattern}))"
+)
+_QUALIFIERS: Final = re.compile("[左右直上寄引行]*")
+_SUFFIX: Final = re.compile("成|不成|生|打|")
+_GAP: Final = re.compile(rf"\s+|(?=[{''.join(MARKS)}])|$")
+_MOVES_PER_LINE: Final = 6
+_MOVE_WIDTH: Final = 14
+
+
+def read_ki2(text: str) -> GameRecord:
+    """Read a KI2 text: the game, and its variations. `NotationError` says where it is faulty."""
+    return _Ki2Reader().read(text)
+
+
+def write_ki2(record: GameRecord) -> str:
+    """Write a record as KI2, which has no place for times."""
+    sides = side_names(record.start)
+    replay = Replay(record.start)
+    lines = [*preamble_lines(record), "", *_comment_lines(record.comment)]
+    lines += _line(replay, record.moves)
+    lines += _closing(replay, record.result, len(record.moves), sides)
+    path = record.main_line
+    for variation in record.variations:
+        path = path[: variation.ply - 1]
+        replay = Replay(record.start, path)
+        path = [*path, *(recorded.move for recorded in variation.moves)]
+        lines += ["", f"変化：{variation.ply}手", *_comment_lines(variation.comment)]
+        lines += _line(replay, variation.moves)
+        lines += _closing(replay, variation.result, len(path), sides)
+    return "\n".join(lines) + "\n"
+
+
+def format_move(replay: Replay, move: Move) -> str:
+    """A move that is about to be played, as the Japan Shogi Association writes it: 同銀左."""
+    same = move.to_square == replay.last_target
+    target = "同" if same else format_square(move.to_square)
+    piece = replay.moving_piece(move)
+    name = PIECE_NAMES[piece.kind]
+    rivals = origins(replay.board, piece, move.to_square)
+    if move.from_square is None:
+        return f"{target}{name}{'打' if rivals else ''}"
+    gap = "　" if same and len(name) == 1 else ""
+    promotion = ""
+    if move.promote:
+        promotion = "成"
+    elif _may_promote(piece, move.from_square, move.to_square):
+        promotion = "不成"
+    qualifier = _qualifier(piece, rivals, move.from_square, move.to_square)
+    return f"{target}{gap}{name}{qualifier}{promotion}"
+
+
+def _qualifier(piece: Piece, rivals: Sequence[int], origin: int, target: int) -> str:
+    """The shortest proper way to tell `origin` from the other squares the piece could come from."""
+    if len(rivals) < 2:
+        return ""
+    motion = _motion(piece.color, origin, target)
+    alike = [sq for sq in rivals if _motion(piece.color, sq, target) == motion]
+    if len(alike) == 1:
+        return motion
+    if piece.kind in (PieceKind.HORSE, PieceKind.DRAGON):
+        # There are two at most; they are told apart by where they stand to each other.
+        rightmost = max(alike, key=lambda sq: _offset(piece.color, sq, target))
+        return RIGHT if origin == rightmost else LEFT
+    side = _side(piece.color, origin, target)
+    if sum(_side(piece.color, sq, target) == side for sq in rivals) == 1 or side == STRAIGHT:
+        return side
+    return side + motion
+
+
+def _motion(color: Color, origin: int, target: int) -> str:
+    """Up, sideways or back, as the mover sees it."""
+    rows = (origin // BOARD_SIZE - target // BOARD_SIZE) * (1 if color is Color.BLACK else -1)
+    return UP if rows > 0 else BACK if rows < 0 else SIDEWAYS
+
+
+def _side(color: Color, origin: int, target: int) -> str:
+    """On which side of the target the piece stands, as the mover sees it."""
+    offset = _offset(color, origin, target)
+    return RIGHT if offset > 0 else LEFT if offset < 0 else STRAIGHT
+
+
+def _offset(color: Color, origin: int, target: int) -> int:
+    """How many files to the right of the target the piece stands, as the mover sees it."""
+    columns = origin % BOARD_SIZE - target % BOARD_SIZE
+    return columns if color is Color.BLACK else -columns
+
+
+def _may_promote(piece: Piece, origin: int, target: int) -> bool:
+    rows = [sq // BOARD_SIZE for sq in (origin, target)]
+    in_zone = min(rows) < 3 if piece.color is Color.BLACK else max(rows) > 5
+    return piece.kind.can_promote and in_zone
+
+
+class _Ki2Reader(TreeReader):
+    """Reads lines with any number of moves."""
+
+    def is_body(self, line: SourceLine) -> bool:
+        scanner = Scanner(line)
+        return scanner.match(_FIRST_MOVE) is not None
+
+    def read_body(self, line: SourceLine) -> None:
+        scanner = Scanner(line)
+        scanner.skip_blanks()
+        while not scanner.at_end:
+            replay = self.current.replay
+            index = scanner.index
+            self.current.require_open(line, index + 1)
+            scan_mark(scanner, replay.turn)
+            ending = scan_ending(scanner, replay.turn)
+            if ending is not None:
+                self.current.end(ending)
+            else:
+                move = _scan_move(scanner, replay)
+                written = line.text[index : scanner.index].strip()
+                self.current.play(move, line, index + 1, written)
+            scanner.expect(_GAP, "a blank or the next move")
+
+
+def _scan_move(scanner: Scanner, replay: Replay) -> Move:
+    """Step over a move and find out which of the legal moves it is."""
+    index = scanner.index
+    target = scan_target(scanner, replay.last_target)
+    kind = scan_piece(scanner)
+    qualifiers = scanner.expect(_QUALIFIERS, "")[0].replace("行", UP)
+    suffix = scanner.expect(_SUFFIX, "")[0]
+    drop = Move(None, target, False, kind) if kind in HAND_KINDS else None
+    piece = Piece(replay.turn, kind)
+    if suffix == "打":
+        if drop is None or qualifiers:
+            raise scanner.error("打 drops a piece from the hand, unpromoted", index)
+        return drop
+    reaching = origins(replay.board, piece, target)
+    chosen = _chosen(piece, reaching, target, qualifiers)
+    legal = set(replay.game.legal_moves)
+    moves = [
+        move
+        for sq in chosen
+        for move in (Move(sq, target, promote) for promote in (False, True))
+        if move in legal and (not suffix or move.promote is (suffix == "成"))
+    ]
+    if len(moves) == 1:
+        return moves[0]
+    if not moves and drop in legal and not qualifiers and not suffix:
+        assert drop is not None
+        return drop
+    written = scanner.line.text[index : scanner.index]
+    if len({move.from_square for move in moves}) == 1:
+        raise scanner.error(f"{written} may promote or not: 成 or 不成 is needed", index)
+    if moves:
+        raise scanner.error(
+            f"{written} could be {' or '.join(move.usi for move in moves)}; "
+            "左 右 直 上 寄 or 引 is needed to tell",
+            index,
+        )
+    if len(chosen) == 1:  # playing it will say which rule it breaks
+        return Move(chosen[0], target, suffix == "成")
+    if reaching and qualifiers:
+        raise scanner.error(f"{written}: no {PIECE_NAMES[kind]} comes from {qualifiers}", index)
+    raise scanner.error(f"{written}: no {PIECE_NAMES[kind]} can legally go there", index)
+
+
+def _chosen(piece: Piece, reaching: list[int], target: int, qualifiers: str) -> list[int]:
+    """The squares among `reaching` that fit what the move says about its origin."""
+    chosen = reaching
+    for motion in (UP, SIDEWAYS, BACK):
+        if motion in qualifiers:
+            chosen = [sq for sq in chosen if _motion(piece.color, sq, target) == motion]
+    for side in (LEFT, RIGHT, STRAIGHT):
+        if side in qualifiers:
+            chosen = _on_side(piece, chosen, target, side)
+    if qualifiers in (LEFT, RIGHT) and len(chosen) > 1:
+        # Some programs leave out pieces that their motion alone would tell.
+        motions = [_motion(piece.color, sq, target) for sq in reaching]
+        chosen = [sq for sq in chosen if motions.count(_motion(piece.color, sq, target)) > 1]
+    return chosen
+
+
+def _on_side(piece: Piece, squares: list[int], target: int, side: str) -> list[int]:
+    """The squares on one side of the target.
+
+    Of two dragons or horses, one below the target counts as left or right of the other one.
+    """
+    fitting = [sq for sq in squares if _side(piece.color, sq, target) == side]
+    if fitting or side == STRAIGHT:
+        return fitting
+    others = [sq for sq in squares if _side(piece.color, sq, target) == STRAIGHT]
+    return others if len(squares) > 1 else []
+
+
+def _line(replay: Replay, moves: Sequence[RecordedMove]) -> Iterator[str]:
+    """The lines of a line of play, which `replay` walks along."""
+    row: list[str] = []
+    for recorded in moves:
+        mark = "▲" if replay.turn is Color.BLACK else "△"
+        text = mark + format_move(replay, recorded.move)
+        replay.play(recorded.move)
+        row.append(text + " " * max(_MOVE_WIDTH - 2 * len(text), 1))
+        remarks = _comment_lines(recorded.comment)
+        if recorded.bookmark:
+            remarks.append(f"&{recorded.bookmark}")
+        if remarks or len(row) == _MOVES_PER_LINE:
+            yield "".join(row).rstrip()
+            yield from remarks
+            row = []
+    if row:
+        yield "".join(row).rstrip()
+
+
+def _closing(
+    replay: Replay, result: Result | None, plies: int, sides: tuple[str, str]
+) -> Iterator[str]:
+    if result is not None:
+        yield format_summary(result.ending, plies, replay.turn, sides)
+        yield from _comment_lines(result.comment)
+
+
+def _comment_lines(comment: str) -> list[str]:
+    return [f"*{line}" for line in text_lines(comment)]

@@ -1,0 +1,192 @@
+"""KIF game records: one numbered line for each move, as most Japanese programs write them."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from keisei.shogi.diagram import Diagram
+from keisei.shogi.moves import Move
+from keisei.shogi.notation.japanese import (
+    PIECE_NAMES,
+    format_square,
+    scan_ending,
+    scan_mark,
+    scan_piece,
+    scan_target,
+    word_of,
+)
+from keisei.shogi.notation.preamble import preamble_lines, side_names
+from keisei.shogi.notation.record import GameRecord, RecordedMove, Result
+from keisei.shogi.notation.replay import Replay
+from keisei.shogi.notation.summary import format_summary
+from keisei.shogi.notation.text import Scanner, SourceLine, text_lines
+from keisei.shogi.notation.tree import TreeReader
+from keisei.shogi.pieces import HAND_KINDS, Color, file_of, rank_of, square
+
+_NUMBER: Final = re.compile(r"\s*([0-9]{1,5})\s+(?=\S)")
+_PROMOTION: Final = re.compile(r"成|不成|生|")
+_DROP: Final = re.compile(r"打\s*")
+_ORIGIN: Final = re.compile(r"\(\s*([1-9])\s*([1-9])\s*\)\s*")
+_TIME: Final = re.compile(
+    r"\(\s*(?:([0-9]{1,3}):)?\s*([0-9]{1,5}):\s*([0-9]{1,5}(?:\.[0-9]{1,9})?)\s*(?:/[^)]*)?\)\s*"
+)
+_BRANCH_MARK: Final = re.compile(r"\+?\s*")
+_COLUMN_TITLES: Final = "手数----指手---------消費時間--"
+
+
+def read_kif(text: str) -> GameRecord:
+    """Read a KIF text: the game, and its variations. `NotationError` says where it is faulty."""
+    return _KifReader().read(text)
+
+
+def write_kif(record: GameRecord) -> str:
+    """Write a record as KIF. Times are whole seconds there: fractions are cut off."""
+    lines = [*preamble_lines(record), _COLUMN_TITLES, *_comment_lines(record.comment)]
+    writer = _LineWriter(record)
+    lines += writer.line(0, record.moves, record.result)
+    for index, variation in enumerate(record.variations):
+        lines += ["", f"変化：{variation.ply}手", *_comment_lines(variation.comment)]
+        lines += writer.line(index + 1, variation.moves, variation.result)
+    return "\n".join(lines) + "\n"
+
+
+class _KifReader(TreeReader):
+    """Reads numbered lines of moves."""
+
+    def is_body(self, line: SourceLine) -> bool:
+        return Scanner(line).match(_NUMBER) is not None
+
+    def read_body(self, line: SourceLine) -> None:
+        scanner = Scanner(line)
+        self._read_number(scanner)
+        current = self.current
+        replay = current.replay
+        current.require_open(line, scanner.index + 1)
+        ending = scan_ending(scanner, replay.turn)
+        if ending is not None:
+            current.end(ending)
+        else:
+            index = scanner.index
+            move = _scan_move(scanner, replay)
+            current.play(move, line, index + 1, line.text[index : scanner.index].strip())
+        scanner.skip_blanks()
+        time = scanner.match(_TIME)
+        if time is not None:
+            hours, minutes, seconds = int(time[1] or 0), int(time[2]), float(time[3])
+            current.set_seconds(hours * 3600 + minutes * 60 + seconds)
+        scanner.match(_BRANCH_MARK)
+        if not scanner.at_end:
+            raise scanner.error(
+                f"{scanner.rest(12)!r} after the move; "
+                "only a time such as ( 0:16/00:00:16) can follow"
+            )
+
+    def _read_number(self, scanner: Scanner) -> None:
+        """The numbers have to count up: a gap would mean that a move is missing."""
+        match = scanner.expect(_NUMBER, "the number of a move")
+        number, expected = int(match[1]), self.next_ply
+        if number != expected:
+            raise scanner.error(f"this is move {expected}, not {number}", match.start(1))
+
+
+def _scan_move(scanner: Scanner, replay: Replay) -> Move:
+    """Step over a move: ７六歩(77), 同　銀成(31), ５五角打."""
+    scan_mark(scanner, replay.turn)
+    target = scan_target(scanner, replay.last_target)
+    piece_index = scanner.index
+    kind = scan_piece(scanner)
+    promotion = scanner.expect(_PROMOTION, "")[0]
+    if scanner.match(_DROP):
+        if promotion or kind not in HAND_KINDS:
+            raise scanner.error("打 drops a piece from the hand, unpromoted", piece_index)
+        return Move(None, target, False, kind)
+    scanner.skip_blanks()
+    origin_index = scanner.index
+    origin = scanner.expect(_ORIGIN, "the origin in brackets, as in (77), or 打")
+    from_square = square(int(origin[1]), int(origin[2]))
+    digits = origin[1] + origin[2]
+    piece = replay.board[from_square]
+    if piece is None or piece.color is not replay.turn:
+        raise scanner.error(f"{replay.turn.name.title()} has no piece on {digits}", origin_index)
+    if piece.kind is not kind:
+        raise scanner.error(
+            f"the piece on {digits} is {PIECE_NAMES[piece.kind]}, not {PIECE_NAMES[kind]}",
+            piece_index,
+        )
+    if from_square == target:
+        raise scanner.error("the piece goes nowhere: it is on this square already", origin_index)
+    return Move(from_square, target, promotion == "成")
+
+
+class _LineWriter:
+    """Writes the lines of a record one after the other, each continuing the one before."""
+
+    def __init__(self, record: GameRecord) -> None:
+        self._start: Diagram = record.start
+        self._sides = side_names(record.start)
+        self._plies = [1, *(variation.ply for variation in record.variations)]
+        self._path: list[RecordedMove] = []
+
+    def line(self, index: int, moves: list[RecordedMove], result: Result | None) -> Iterator[str]:
+        """The lines of the main line (0) or of a variation (its index + 1)."""
+        ply = self._plies[index]
+        self._path = self._path[: ply - 1]
+        replay = Replay(self._start)
+        clock = [0.0, 0.0]
+        for recorded in self._path:
+            clock[replay.turn] += recorded.seconds or 0
+            replay.play(recorded.move)
+        for recorded in moves:
+            mover = replay.turn
+            text = _format_move(replay, recorded.move)
+            time = _format_time(clock, mover, recorded.seconds)
+            mark = "+" if self._is_branched(index, ply) else ""
+            yield f"{ply:4} {_pad(text, time or mark)}{time}{mark}"
+            yield from _comment_lines(recorded.comment)
+            if recorded.bookmark:
+                yield f"&{recorded.bookmark}"
+            ply += 1
+        self._path = [*self._path, *moves]
+        if result is not None:
+            word = word_of(result.ending, replay.turn)
+            time = _format_time(clock, replay.turn, result.seconds)
+            yield f"{ply:4} {_pad(word, time)}{time}"
+            yield from _comment_lines(result.comment)
+            yield format_summary(result.ending, ply - 1, replay.turn, self._sides)
+
+    def _is_branched(self, index: int, ply: int) -> bool:
+        """Whether a later variation offers another move in place of this one."""
+        later = (other for other in self._plies[index + 1 :] if other <= ply)
+        return next(later, None) == ply
+
+
+def _format_move(replay: Replay, move: Move) -> str:
+    """Play the move and write it."""
+    target = "同　" if move.to_square == replay.last_target else format_square(move.to_square)
+    name = PIECE_NAMES[replay.moving_piece(move).kind]
+    replay.play(move)
+    if move.from_square is None:
+        return f"{target}{name}打"
+    origin = f"({file_of(move.from_square)}{rank_of(move.from_square)})"
+    return f"{target}{name}{'成' if move.promote else ''}{origin}"
+
+
+def _format_time(clock: list[float], mover: Color, seconds: float | None) -> str:
+    """The time of a move and the mover's time so far: ``( 0:16/00:00:16)``."""
+    if seconds is None:
+        return ""
+    clock[mover] += seconds
+    minutes, rest = divmod(int(seconds), 60)
+    total_minutes, total_rest = divmod(int(clock[mover]), 60)
+    total = f"{total_minutes // 60:02}:{total_minutes % 60:02}:{total_rest:02}"
+    return f"({minutes:2}:{rest:02}/{total})"
+
+
+def _pad(text: str, follows: str) -> str:
+    """The text, filled up to 13 columns (Japanese characters take two) if something follows."""
+    width = sum(1 if character.isascii() else 2 for character in text)
+    return text + " " * max(13 - width, 1) if follows else text
+
+
+def _comment_lines(comment: str) -> list[str]:
+    return [f"*{line}" for line in text_lines(comment)]
