@@ -1,0 +1,76 @@
+# One command sets everything up: `make train` for players, `make test` for developers.
+# Without make (Windows): CONTRIBUTING.md gives the plain commands.
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
+INSTALLED_DOCS := $(VENV)/.installed-docs
+
+.DEFAULT_GOAL := help
+.PHONY: help train test lint types format cover bench soak docs clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+train: $(INSTALLED)  ## set up and check the installation (training arrives with the learner)
+	$(BIN)/keisei doctor
+
+test: lint types cover  ## lint, types, and the tests in three passes with coverage
+
+lint: $(INSTALLED_DEV)  ## ruff: rules and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED_DEV)  ## mypy, strict
+	$(BIN)/mypy
+
+format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Coverage cannot look into compiled kernels, so their tests run a second time as plain Python, and
+# a third time compiled with bounds checks. `keisei doctor` compiles each kernel once, before the
+# parallel test processes would all do it at the same time.
+cover: $(INSTALLED_DEV)
+	rm -f .coverage .coverage.*
+	$(BIN)/keisei doctor
+	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.interpreted \
+		$(BIN)/pytest -n $(JOBS) -m "kernels and not soak" --cov --cov-report= --cov-fail-under=0
+	$(BIN)/coverage combine .coverage.compiled .coverage.interpreted
+	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -m "kernels and not soak"
+	$(BIN)/coverage report
+
+bench: $(INSTALLED_DEV)  ## speed of the game core, side by side with cshogi
+	$(BIN)/keisei benchmark env
+
+soak: $(INSTALLED_DEV)  ## the long comparison with other Shogi libraries
+	$(BIN)/keisei doctor
+	$(BIN)/pytest -n $(JOBS) -m soak
+
+docs: $(INSTALLED_DOCS)  ## the manual, into docs/_build
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
+
+clean:  ## remove everything that make created
+	rm -rf $(VENV) docs/_build dist .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find keisei tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp per set of extras: installing happens again only when pyproject.toml changes.
+$(INSTALLED): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(INSTALLED_DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@ $(INSTALLED)
+
+$(INSTALLED_DOCS): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $@ $(INSTALLED)
