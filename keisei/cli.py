@@ -11,7 +11,10 @@ from typing import Annotated
 import typer
 
 from keisei import __version__
+from keisei.commands.convert import convert
 from keisei.commands.doctor import doctor
+from keisei.commands.perft import perft
+from keisei.commands.show import show
 from keisei.errors import KeiseiError
 
 USER_ERROR = 2
@@ -22,7 +25,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(doctor)
+for _command in (doctor, perft, show, convert):
+    app.command()(_command)
 
 
 def _print_version(wanted: bool) -> None:

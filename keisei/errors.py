@@ -1,4 +1,4 @@
-"""The errors a user can cause. The CLI prints their message, without a traceback, and exits with 2."""
+"""The errors that users can cause: the CLI prints their message, no traceback, and exits with 2."""
 
 
 class KeiseiError(Exception):
@@ -14,9 +14,7 @@ class NotationError(KeiseiError, ValueError):
     column: int | None
     """Column of the fault, counted from 1."""
 
-    def __init__(
-        self, message: str, *, line: int | None = None, column: int | None = None
-    ) -> None:
+    def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
         place = ", ".join(
             f"{name} {number}"
             for name, number in (("line", line), ("column", column))

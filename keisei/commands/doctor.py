@@ -26,19 +26,10 @@ def doctor(
 
 
 def _diagnose_with_progress() -> "Diagnosis":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
+    from keisei.commands.progress import progress_bar
     from keisei.doctor import diagnose
 
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),  # standard output stays clean for the report
-        transient=True,
-    ) as progress:
+    with progress_bar() as progress:
         task = progress.add_task("looking around", total=None)
         return diagnose(
             on_progress=lambda step, done, total: progress.update(

@@ -1,9 +1,7 @@
 """Who attacks what: slider moves, the enemy's attack map, checks and pins. Player's view."""
 
-import numpy as np
-
-from keisei.shogi.bitboard import Bitboard, bit, count, highest, load, lowest, without_lowest
-from keisei.shogi.jit import jit, jit_inner
+from keisei.shogi.bitboard import Bitboard, bit, highest, load, lowest, without_lowest
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import ENEMY, OWN, Record, enemy_pieces
 from keisei.shogi.tables import (
     ALL,
@@ -93,7 +91,7 @@ def enemy_attack_map(position: Record, view: int, occupied: Bitboard) -> Bitboar
         straight
         | (sideways & load(MASKS[NOT_COLUMN_0])) >> 1
         | (sideways & load(MASKS[NOT_COLUMN_8])) << 1
-        | load(STEPS[KING, np.int64(position.kings[view, ENEMY])])
+        | load(STEPS[KING, int64(position.kings[view, ENEMY])])
     )
 
     sliders = enemy_pieces(position, view, LANCE)
@@ -140,7 +138,7 @@ def enemy_attackers(position: Record, view: int, sq: int, occupied: Bitboard) ->
 @jit_inner
 def checks_and_pins(position: Record, view: int) -> tuple[Bitboard, Bitboard, Bitboard]:
     """What the player's king suffers: (checking pieces, squares between, own pinned pieces)."""
-    king = np.int64(position.kings[view, OWN])
+    king = int64(position.kings[view, OWN])
     own = load(position.occupied[view, OWN])
     enemy = load(position.occupied[view, ENEMY])
     checkers = enemy_step_attackers(position, view, king)
@@ -189,11 +187,13 @@ def line_through(king: int, sq: int) -> Bitboard:
 
 
 @jit
-def in_check(position: Record) -> bool:
-    """Whether the side to move is in check."""
-    view = np.int64(position.turn)
-    king = np.int64(position.kings[view, OWN])
+def king_is_attacked(position: Record, view: int) -> bool:
+    """Whether the player's king is attacked, whoever is to move."""
+    king = int64(position.kings[view, OWN])
     if king == NO_SQUARE:
         return False
     occupied = load(position.occupied[view, OWN]) | load(position.occupied[view, ENEMY])
-    return count(enemy_attackers(position, view, king, occupied)) > 0
+    attackers = enemy_attackers(position, view, king, occupied) | enemy_pieces(
+        position, view, KING
+    ) & load(STEPS[KING, king])
+    return bool(attackers)

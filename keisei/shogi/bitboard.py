@@ -109,7 +109,7 @@ def _widen(builder: Any, number: Any) -> Any:
     return number if number.type == I128 else builder.zext(number, I128)
 
 
-_OPERATORS = {
+_OPERATORS: dict[Any, Any] = {
     operator.and_: lambda b, x, y: b.and_(x, y),
     operator.or_: lambda b, x, y: b.or_(x, y),
     operator.xor: lambda b, x, y: b.xor(x, y),
@@ -119,7 +119,7 @@ _OPERATORS = {
 }
 _SHIFTS = (operator.lshift, operator.rshift)
 _COMPARISONS = {operator.eq: "==", operator.ne: "!="}
-_UNARY = {
+_UNARY: dict[Any, Any] = {
     operator.invert: lambda b, x: b.not_(x),
     operator.neg: lambda b, x: b.neg(x),
 }
@@ -182,8 +182,8 @@ for _function, _emit in _OPERATORS.items():
     _register_binary(_function, _emit)
 for _function, _sign in _COMPARISONS.items():
     _register_comparison(_function, _sign)
-for _function, _emit in _UNARY.items():
-    _register_unary(_function, _emit)
+for _function, _emit_one in _UNARY.items():
+    _register_unary(_function, _emit_one)
 _register_unary(bool, lambda b, x: b.icmp_unsigned("!=", x, _constant(0)), types.boolean)
 _false = ir.Constant(ir.IntType(1), 0)
 _register_unary(lowest, lambda b, x: b.trunc(b.cttz(x, _false), I64), types.int64)
@@ -233,5 +233,3 @@ def _lower_store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def _words_pointer(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     array = context.make_array(sig.args[0])(context, builder, value=args[0])
     return builder.bitcast(array.data, I128.as_pointer())
-
-

@@ -73,4 +73,3 @@ class Diagram:
                     raise IllegalPositionError(
                         f"{color.name.title()} has two pawns on file {9 - column} (nifu)"
                     )
-

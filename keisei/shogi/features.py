@@ -89,7 +89,9 @@ class FeatureSpec:
                 f"{(len(packed), *self.shape)}, got {out.shape}"
             )
         if out.dtype not in _ELEMENT_TYPES:
-            raise ValueError(f"planes are float32, uint8 or uint16 (bfloat16 bits), not {out.dtype}")
+            raise ValueError(
+                f"planes are float32, uint8 or uint16 (bfloat16 bits), not {out.dtype}"
+            )
         is_float32 = out.dtype == np.float32
         buffer = None if is_float32 else np.empty((_CHUNK, *self.shape), dtype=np.float32)
         for start in range(0, len(packed), _CHUNK):

@@ -21,8 +21,8 @@ from keisei.shogi.legality import why_illegal
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_position, format_sfen, parse_position
-from keisei.shogi.pieces import Color, Piece
-from keisei.shogi.position import Record, from_diagram, play, to_diagram, undo
+from keisei.shogi.pieces import Color, Piece, PieceKind
+from keisei.shogi.position import Record, play, undo
 from keisei.shogi.render_svg import board_svg
 from keisei.shogi.render_text import board_text
 from keisei.shogi.rules import (
@@ -33,6 +33,7 @@ from keisei.shogi.rules import (
     judge,
     may_declare,
 )
+from keisei.shogi.setup import from_diagram, to_diagram
 
 _FIRST_HISTORY = 256
 NO_PLY_LIMIT = 65_535
@@ -188,6 +189,13 @@ class ShogiGame:
         return bool(self._checks[len(self._actions)])
 
     @property
+    def checked_king(self) -> int | None:
+        """The square of the king that is in check, None where none is."""
+        if not self.in_check:
+            return None
+        return self.diagram.board.index(Piece(self.turn, PieceKind.KING))
+
+    @property
     def repetitions(self) -> int:
         """How often this position has occurred before in the game."""
         return int(earlier_occurrences(self._keys, len(self._actions)))
@@ -230,7 +238,7 @@ class ShogiGame:
 
     def _repr_svg_(self) -> str:
         """The board, for notebooks."""
-        return board_svg(self.diagram, last_move=self.last_move)
+        return board_svg(self.diagram, last_move=self.last_move, check_square=self.checked_king)
 
     def _look(self) -> None:
         """Find the legal moves of the position and enter it into the history."""

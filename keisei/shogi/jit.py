@@ -19,9 +19,10 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numba
+import numpy as np
 from numba import types
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
@@ -31,12 +32,18 @@ KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py")
 _KEPT_CACHES: Final = 8
 """How many versions' caches are kept, newest first."""
 
+if TYPE_CHECKING:
+    int64 = int  # to the type checker, kernels compute with whole numbers
+else:
+    int64 = np.int64
+"""What kernels turn small integers from arrays into before they compute with them."""
+
 _decorating = threading.Lock()
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def jit(function: Kernel) -> Kernel:
-    """Compile `function` by Numba at its first call; with ``NUMBA_DISABLE_JIT=1`` leave it as is."""
+    """Compile `function` by Numba at its first call; ``NUMBA_DISABLE_JIT=1`` leaves it as it is."""
     return _compiled(function, for_python=True)
 
 
@@ -49,14 +56,14 @@ def jit_inner(function: Kernel) -> Kernel:
     return _compiled(function, for_python=False)
 
 
-def _compiled(function: Any, *, for_python: bool) -> Any:
+def _compiled(function: Kernel, *, for_python: bool) -> Kernel:
     if numba.config.DISABLE_JIT:
         return function
     with _decorating:
         previous = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(cache_directory())
         try:
-            dispatcher = numba.njit(
+            dispatcher: Kernel = numba.njit(
                 function,
                 cache=True,
                 nogil=True,
@@ -120,15 +127,16 @@ def _prune(root: Path) -> None:
         shutil.rmtree(stale, ignore_errors=True)
 
 
-def _with_one_version(dispatcher: Any) -> Any:
+def _with_one_version(dispatcher: Kernel) -> Kernel:
     """Let callers within kernels pass any integer: all compile and share the int64 version."""
-    original = dispatcher.get_call_template
+    numba_dispatcher: Any = dispatcher
+    original = numba_dispatcher.get_call_template
 
     def get_call_template(args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
         widened = {name: _widened(kind) for name, kind in kws.items()}
         return original(tuple(_widened(kind) for kind in args), widened)
 
-    dispatcher.get_call_template = get_call_template
+    numba_dispatcher.get_call_template = get_call_template
     return dispatcher
 
 

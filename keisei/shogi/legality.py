@@ -12,7 +12,8 @@ from keisei.shogi.pieces import (
     PieceKind,
     rows_ahead,
 )
-from keisei.shogi.position import Record, to_diagram
+from keisei.shogi.position import Record
+from keisei.shogi.setup import to_diagram
 from keisei.shogi.tables import (
     BISHOP,
     CLASS_OF_KIND,
@@ -73,7 +74,9 @@ def _why_board_move(diagram: Diagram, move: Move) -> str:
         return f"a {name} cannot go from {origin} to {target}"
     if move.promote and not piece.kind.can_promote:
         return f"a {name} does not promote"
-    in_zone = [rows_ahead(sq, piece.color) < _ZONE_ROWS for sq in (move.from_square, move.to_square)]
+    in_zone = [
+        rows_ahead(sq, piece.color) < _ZONE_ROWS for sq in (move.from_square, move.to_square)
+    ]
     if move.promote and not any(in_zone):
         return f"neither {origin} nor {target} is in the promotion zone"
     rows_needed = ROWS_NEEDED.get(piece.kind, 0)

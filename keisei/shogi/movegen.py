@@ -4,8 +4,6 @@ Moves come as policy indices (`actions`), in the mover's view. Every legal move 
 the non-promoting ones that engines leave out.
 """
 
-import numpy as np
-
 from keisei.constants import NUM_BOARD_ACTIONS, NUM_HAND_KINDS, NUM_SQUARES
 from keisei.shogi.attacks import (
     bishop_attacks,
@@ -17,7 +15,7 @@ from keisei.shogi.attacks import (
     rook_attacks,
 )
 from keisei.shogi.bitboard import Bitboard, bit, load, lowest, without_lowest
-from keisei.shogi.jit import jit, jit_inner
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import ENEMY, LAST_SQUARE, OWN, Array, Record, own_pieces
 from keisei.shogi.tables import (
     ALL,
@@ -34,7 +32,6 @@ from keisei.shogi.tables import (
     NOT_ROWS_0_1,
     PAWN,
     ROOK,
-    SILVER,
     STEPS,
     ZONE,
 )
@@ -46,8 +43,8 @@ _ZONE_SQUARES = 27
 @jit
 def legal_moves(position: Record, moves: Array) -> tuple[int, bool]:
     """Write all legal moves into ``moves[>= 593]`` (uint16): (how many, whether in check)."""
-    view = np.int64(position.turn)
-    king = np.int64(position.kings[view, OWN])
+    view = int64(position.turn)
+    king = int64(position.kings[view, OWN])
     own = load(position.occupied[view, OWN])
     occupied = own | load(position.occupied[view, ENEMY])
     checkers, between, pinned = checks_and_pins(position, view)
@@ -98,7 +95,7 @@ def _board_moves(
     pinned: Bitboard,
 ) -> int:
     """Append the moves of all pieces but the king."""
-    king = np.int64(position.kings[view, OWN])
+    king = int64(position.kings[view, OWN])
     number = _pawn_moves(position, view, moves, number, targets, pinned)
     everywhere = load(MASKS[ALL])
     for piece_class in range(LANCE, DRAGON + 1):
@@ -138,7 +135,7 @@ def _pawn_moves(
     position: Record, view: int, moves: Array, number: int, targets: Bitboard, pinned: Bitboard
 ) -> int:
     """Append the moves of all pawns at once: every target has its origin one row below."""
-    king = np.int64(position.kings[view, OWN])
+    king = int64(position.kings[view, OWN])
     pawns = own_pieces(position, view, PAWN)
     stuck = pawns & pinned
     while stuck:
@@ -196,7 +193,7 @@ def _pawn_drop_targets(
     files |= files >> 36 | files << 36
     files |= files >> 72 | files << 72
     targets = empty & ~files & load(MASKS[NOT_ROW_0])
-    enemy_king = np.int64(position.kings[view, ENEMY])
+    enemy_king = int64(position.kings[view, ENEMY])
     head = enemy_king + 9
     if head < NUM_SQUARES and targets & bit(head) and pawn_drop_mates(position, view, occupied):
         targets &= ~bit(head)
@@ -210,7 +207,7 @@ def pawn_drop_mates(position: Record, view: int, occupied: Bitboard) -> bool:
     Looked at through the enemy's eyes: can the king go anywhere, can anything take the pawn?
     """
     other = 1 - view
-    king = np.int64(position.kings[other, OWN])
+    king = int64(position.kings[other, OWN])
     head = king - 9
     own = load(position.occupied[other, OWN])
     all_pieces = own | load(position.occupied[other, ENEMY]) | bit(head)

@@ -14,7 +14,7 @@ import numpy as np
 from keisei.constants import BOARD_SIZE, NUM_HAND_KINDS, NUM_PIECE_KINDS, NUM_SQUARES
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.jit import jit, jit_inner
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import (
     FIRST_ENEMY_CODE,
     LAST_SQUARE,
@@ -23,9 +23,8 @@ from keisei.shogi.position import (
     Records,
     decode,
     new_positions,
-    set_up,
-    to_diagram,
 )
+from keisei.shogi.setup import set_up, to_diagram
 
 NO_MOVE: Final = 255
 """In `PACKED.last_moves`: there was no such move, or it was a drop and has no origin."""
@@ -73,7 +72,7 @@ def pack(
     packed: Record,
 ) -> None:
     """Write the packed form of `position`; ``moves`` (uint16) are those of its game so far."""
-    view = np.int64(position.turn)
+    view = int64(position.turn)
     for sq in range(NUM_SQUARES):
         packed.board[sq] = position.board[view, sq]
     for kind in range(NUM_HAND_KINDS):
@@ -84,12 +83,12 @@ def pack(
     packed.repetitions = occurrences
     packed.ply = position.ply
     packed.ply_limit = ply_limit
-    length = np.int64(position.ply) - np.int64(position.start_ply)
+    length = int64(position.ply) - int64(position.start_ply)
     for back in range(2):
         packed.last_moves[2 * back] = NO_MOVE
         packed.last_moves[2 * back + 1] = NO_MOVE
         if length > back:
-            origin, to, _ = decode(np.int64(moves[length - 1 - back]))
+            origin, to, _ = decode(int64(moves[length - 1 - back]))
             if back == 0:  # the opponent's move, in the opponent's view
                 origin, to = LAST_SQUARE - origin, LAST_SQUARE - to
             if 0 <= origin < NUM_SQUARES:
@@ -102,9 +101,9 @@ def unpack(packed: Record, position: Record) -> None:
     """Set up a zeroed `position` from its packed form; its game starts here, without history."""
     board = np.zeros(NUM_SQUARES, dtype=np.uint8)
     hands = np.zeros((2, NUM_HAND_KINDS), dtype=np.uint8)
-    turn = np.int64(packed.turn)
+    turn = int64(packed.turn)
     for sq in range(NUM_SQUARES):
-        code = np.int64(packed.board[sq])
+        code = int64(packed.board[sq])
         if turn:
             board[LAST_SQUARE - sq] = _other_side(code)
         else:
@@ -112,7 +111,7 @@ def unpack(packed: Record, position: Record) -> None:
     for kind in range(NUM_HAND_KINDS):
         hands[turn, kind] = packed.hands[0, kind]
         hands[1 - turn, kind] = packed.hands[1, kind]
-    set_up(position, board, hands, turn, np.int64(packed.ply))
+    set_up(position, board, hands, turn, int64(packed.ply))
 
 
 @jit_inner
@@ -139,7 +138,7 @@ def mirror_packed(packed: Records, mirrored: Records) -> None:
                 image.board[left] = source.board[right]
                 image.board[right] = code
         for which in range(4):
-            sq = np.int64(source.last_moves[which])
+            sq = int64(source.last_moves[which])
             if sq < NUM_SQUARES:
                 row = sq // BOARD_SIZE
                 sq = 2 * BOARD_SIZE * row + BOARD_SIZE - 1 - sq

@@ -3,7 +3,7 @@
 import numpy as np
 
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.shogi.jit import jit
+from keisei.shogi.jit import int64, jit
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Record, play, undo
 
@@ -39,7 +39,7 @@ def count_leaves(position: Record, depth: int, stack: Array, bulk: bool) -> int:
             undo(position, current[level], captured[level])
             continue
         left[level] -= 1
-        move = np.int64(stack[level, left[level]])
+        move = int64(stack[level, left[level]])
         captured[level] = play(position, move)
         if level == depth - 1:
             nodes += 1

@@ -122,7 +122,9 @@ def rows_ahead(sq: int, color: Color) -> int:
     return rank_of(sq) - 1 if color is Color.BLACK else BOARD_SIZE - rank_of(sq)
 
 
-SQUARE_NAMES: Final = tuple(f"{file_of(sq)}{'abcdefghi'[sq // BOARD_SIZE]}" for sq in range(NUM_SQUARES))
+SQUARE_NAMES: Final = tuple(
+    f"{file_of(sq)}{'abcdefghi'[sq // BOARD_SIZE]}" for sq in range(NUM_SQUARES)
+)
 """USI names by square: 9a, 8a, ... 1i."""
 
 _SQUARE_BY_NAME: Final = {name: sq for sq, name in enumerate(SQUARE_NAMES)}

@@ -6,7 +6,7 @@ Each writes ``planes[b, first + k, square]`` (float32, 0 to 1) of an array that 
 import numpy as np
 
 from keisei.constants import HAND_LIMITS, NUM_HAND_KINDS, NUM_PIECE_KINDS, NUM_SQUARES
-from keisei.shogi.jit import jit, jit_inner
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import Array, Records
 
 _HAND_LIMITS = np.array(HAND_LIMITS, dtype=np.int64)
@@ -28,7 +28,7 @@ def to_uint8(planes: Array, out: Array) -> None:
 def to_bfloat16_bits(planes: Array, out: Array) -> None:
     """Write the bfloat16 bits of ``planes`` (float32 seen as uint32) into ``out`` (uint16)."""
     for index in range(len(planes)):
-        bits = np.int64(planes[index])
+        bits = int64(planes[index])
         out[index] = bits + 0x7FFF + (bits >> 16 & 1) >> 16  # round to nearest even
 
 
@@ -45,18 +45,18 @@ def write_core46(packed: Records, planes: Array, first: int) -> None:
     for b in range(len(packed)):
         position = packed[b]
         for sq in range(NUM_SQUARES):
-            code = np.int64(position.board[sq])
+            code = int64(position.board[sq])
             if code:
                 planes[b, first + code - 1, sq] = 1.0
         for side in range(2):
             for kind in range(NUM_HAND_KINDS):
-                held = np.int64(position.hands[side, kind])
+                held = int64(position.hands[side, kind])
                 if held:
                     plane = first + _OWN_HAND + side * NUM_HAND_KINDS + kind
                     _fill(planes, b, plane, 0, NUM_SQUARES, held / _HAND_LIMITS[kind])
         if position.turn == 0:
             _fill(planes, b, first + _MOVER_IS_BLACK, 0, NUM_SQUARES, 1.0)
-        progress = min(np.int64(position.ply) / max(np.int64(position.ply_limit), 1), 1.0)
+        progress = min(int64(position.ply) / max(int64(position.ply_limit), 1), 1.0)
         _fill(planes, b, first + _PLY, 0, NUM_SQUARES, progress)
 
 
@@ -72,7 +72,7 @@ def write_check(packed: Records, planes: Array, first: int) -> None:
 def write_repetition(packed: Records, planes: Array, first: int) -> None:
     """Three planes: this position has occurred once, twice, three times before."""
     for b in range(len(packed)):
-        occurrences = min(np.int64(packed[b].repetitions), _SHOWN_REPETITIONS)
+        occurrences = min(int64(packed[b].repetitions), _SHOWN_REPETITIONS)
         if occurrences:
             _fill(planes, b, first + occurrences - 1, 0, NUM_SQUARES, 1.0)
 
@@ -90,7 +90,7 @@ def write_last2ply(packed: Records, planes: Array, first: int) -> None:
     """Four planes: from and to of the last move, from and to of the one before."""
     for b in range(len(packed)):
         for which in range(4):
-            sq = np.int64(packed[b].last_moves[which])
+            sq = int64(packed[b].last_moves[which])
             if sq < NUM_SQUARES:
                 planes[b, first + which, sq] = 1.0
 
@@ -102,7 +102,7 @@ def write_hand_onehot(packed: Records, planes: Array, first: int) -> None:
         plane = first
         for side in range(2):
             for kind in range(NUM_HAND_KINDS):
-                for _ in range(np.int64(packed[b].hands[side, kind])):
+                for _ in range(int64(packed[b].hands[side, kind])):
                     _fill(planes, b, plane, 0, NUM_SQUARES, 1.0)
                     plane += 1
-                plane += _HAND_LIMITS[kind] - np.int64(packed[b].hands[side, kind])
+                plane += _HAND_LIMITS[kind] - int64(packed[b].hands[side, kind])

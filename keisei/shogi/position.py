@@ -18,14 +18,11 @@ from keisei.constants import (
     NUM_SQUARES,
 )
 from keisei.shogi.bitboard import Bitboard, bit, load, store
-from keisei.shogi.diagram import Diagram
-from keisei.shogi.jit import jit, jit_inner
-from keisei.shogi.pieces import Color, Piece, PieceKind
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.tables import (
     BOARD_KEYS,
     CLASS_OF_KIND,
     HAND_KEYS,
-    NO_SQUARE,
     NUM_CLASSES,
     PROMOTED_KIND,
     UNPROMOTED_KIND,
@@ -35,7 +32,9 @@ from keisei.shogi.tables import (
 Record: TypeAlias = Any
 """One element of a record array (NumPy has no precise static type for it)."""
 
-Records: TypeAlias = "np.recarray[Any, Any]"
+Records: TypeAlias = Any
+"""A record array, ``np.recarray``: fields are attributes of the array and of each element."""
+
 Array: TypeAlias = npt.NDArray[Any]
 
 OWN: Final = 0
@@ -76,9 +75,9 @@ def decode(move: int) -> tuple[int, int, int]:
     # Unsigned division by a constant is a multiplication; the signed one has to round down.
     if move >= NUM_BOARD_ACTIONS:
         drop = np.uint64(move - NUM_BOARD_ACTIONS)
-        to = np.int64(drop // _HAND_KINDS)
+        to = int64(drop // _HAND_KINDS)
         return NUM_SQUARES + move - NUM_BOARD_ACTIONS - to * NUM_HAND_KINDS, to, 0
-    origin = np.int64(np.uint64(move) // _MOVES_PER_ORIGIN)
+    origin = int64(np.uint64(move) // _MOVES_PER_ORIGIN)
     rest = move - origin * 2 * LAST_SQUARE
     to = rest >> 1
     if to >= origin:
@@ -108,7 +107,7 @@ def _flip(position: Record, view: int, side: int, kind: int, sq: int) -> None:
 
 
 @jit_inner
-def _put(position: Record, color: int, kind: int, sq: int) -> None:
+def put_piece(position: Record, color: int, kind: int, sq: int) -> None:
     """Put a piece of `color` on an empty square `sq` of that colour's view."""
     turned = LAST_SQUARE - sq
     _flip(position, color, OWN, kind, sq)
@@ -155,9 +154,9 @@ def _shift(position: Record, color: int, kind: int, origin: int, to: int) -> Non
 
 
 @jit_inner
-def _hold(position: Record, color: int, kind: int, change: int) -> None:
+def change_hand(position: Record, color: int, kind: int, change: int) -> None:
     """Add `change` pieces to a hand."""
-    held = np.int64(position.hands[color, kind])
+    held = int64(position.hands[color, kind])
     position.hands[color, kind] = held + change
     position.key ^= HAND_KEYS[color, kind, held] ^ HAND_KEYS[color, kind, held + change]
 
@@ -165,26 +164,26 @@ def _hold(position: Record, color: int, kind: int, change: int) -> None:
 @jit
 def play(position: Record, move: int) -> int:
     """Play a legal move. Returns 1 + the kind that was captured (as it stood), or 0."""
-    mover = np.int64(position.turn)
+    mover = int64(position.turn)
     origin, to, promote = decode(move)
     captured = 0
     if origin >= NUM_SQUARES:
         kind = origin - NUM_SQUARES
-        _hold(position, mover, kind, -1)
+        change_hand(position, mover, kind, -1)
     else:
-        code = np.int64(position.board[mover, to])
+        code = int64(position.board[mover, to])
         if code:
             captured = code - FIRST_ENEMY_CODE + 1
             _take(position, 1 - mover, captured - 1, LAST_SQUARE - to)
-            _hold(position, mover, UNPROMOTED_KIND[captured - 1], 1)
-        kind = np.int64(position.board[mover, origin]) - 1
+            change_hand(position, mover, UNPROMOTED_KIND[captured - 1], 1)
+        kind = int64(position.board[mover, origin]) - 1
     if origin < NUM_SQUARES and not promote:
         _shift(position, mover, kind, origin, to)
     else:
         if promote:
             _take(position, mover, kind, origin)
             kind = PROMOTED_KIND[kind]
-        _put(position, mover, kind, to)
+        put_piece(position, mover, kind, to)
     position.turn = 1 - mover
     position.ply += 1
     position.key ^= WHITE_TO_MOVE_KEY
@@ -194,20 +193,20 @@ def play(position: Record, move: int) -> int:
 @jit
 def undo(position: Record, move: int, captured: int) -> None:
     """Take back `move`, the last one played, with what `play` returned for it."""
-    mover = 1 - np.int64(position.turn)
+    mover = 1 - int64(position.turn)
     origin, to, promote = decode(move)
-    kind = np.int64(position.board[mover, to]) - 1
+    kind = int64(position.board[mover, to]) - 1
     if origin >= NUM_SQUARES:
         _take(position, mover, kind, to)
-        _hold(position, mover, kind, 1)
+        change_hand(position, mover, kind, 1)
     elif promote:
         _take(position, mover, kind, to)
-        _put(position, mover, UNPROMOTED_KIND[kind], origin)
+        put_piece(position, mover, UNPROMOTED_KIND[kind], origin)
     else:
         _shift(position, mover, kind, to, origin)
     if captured:
-        _hold(position, mover, UNPROMOTED_KIND[captured - 1], -1)
-        _put(position, 1 - mover, captured - 1, LAST_SQUARE - to)
+        change_hand(position, mover, UNPROMOTED_KIND[captured - 1], -1)
+        put_piece(position, 1 - mover, captured - 1, LAST_SQUARE - to)
     position.turn = mover
     position.ply -= 1
     position.key ^= WHITE_TO_MOVE_KEY
@@ -223,53 +222,3 @@ def own_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
 def enemy_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
     """The enemy's pieces of a class, in the player's view."""
     return load(position.pieces[view, ENEMY, piece_class])
-
-
-@jit
-def set_up(
-    position: Record, board: Array, hands: Array, turn: int, ply: int
-) -> None:
-    """Fill a zeroed record from ``board[81]`` (Black's view, piece codes) and ``hands[2, 7]``."""
-    for view in range(2):
-        position.kings[view, OWN] = NO_SQUARE
-        position.kings[view, ENEMY] = NO_SQUARE
-    for sq in range(NUM_SQUARES):
-        code = np.int64(board[sq])
-        if code >= FIRST_ENEMY_CODE:
-            _put(position, 1, code - FIRST_ENEMY_CODE, LAST_SQUARE - sq)
-        elif code:
-            _put(position, 0, code - 1, sq)
-    for color in range(2):
-        for kind in range(NUM_HAND_KINDS):
-            _hold(position, color, kind, np.int64(hands[color, kind]))
-    position.turn = turn
-    position.ply = ply
-    position.start_ply = ply
-    if turn:
-        position.key ^= WHITE_TO_MOVE_KEY
-
-
-def from_diagram(diagram: Diagram) -> Record:
-    """A record that stands on its own (element 0 of a new array) for a diagram."""
-    diagram.validate()
-    positions = new_positions(1)
-    board = np.array(
-        [
-            0 if piece is None else 1 + piece.kind + NUM_PIECE_KINDS * piece.color
-            for piece in diagram.board
-        ],
-        dtype=np.uint8,
-    )
-    hands = np.array(diagram.hands, dtype=np.uint8)
-    set_up(positions[0], board, hands, int(diagram.turn), diagram.move_number - 1)
-    return positions[0]
-
-
-def to_diagram(position: Record) -> Diagram:
-    """The printed diagram of a record."""
-    board = tuple(
-        None if code == 0 else Piece(Color((code - 1) // NUM_PIECE_KINDS), PieceKind((code - 1) % NUM_PIECE_KINDS))
-        for code in position.board[Color.BLACK].tolist()
-    )
-    black, white = position.hands.tolist()
-    return Diagram(board, (tuple(black), tuple(white)), Color(int(position.turn)), int(position.ply) + 1)

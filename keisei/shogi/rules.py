@@ -7,11 +7,9 @@ The kernels here judge a position together with the history of its game: ``keys[
 from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
-
 from keisei.constants import REPETITIONS_TO_END
 from keisei.shogi.bitboard import count, load
-from keisei.shogi.jit import jit, jit_inner
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.pieces import Color
 from keisei.shogi.position import OWN, Array, Record, own_pieces
 from keisei.shogi.tables import BISHOP, DRAGON, HORSE, MASKS, ROOK, ZONE
@@ -74,10 +72,10 @@ _BIG_PIECE_EXTRA = 4
 @jit_inner
 def declaration_points(position: Record) -> tuple[int, int]:
     """(points, pieces in the zone) of the side to move, its king not counted."""
-    view = np.int64(position.turn)
+    view = int64(position.turn)
     zone = load(MASKS[ZONE])
     in_zone = count(load(position.occupied[view, OWN]) & zone)
-    if np.int64(position.kings[view, OWN]) < count(zone):
+    if int64(position.kings[view, OWN]) < count(zone):
         in_zone -= 1
     big = (
         own_pieces(position, view, BISHOP)
@@ -87,25 +85,22 @@ def declaration_points(position: Record) -> tuple[int, int]:
     )
     points = in_zone + _BIG_PIECE_EXTRA * count(big & zone)
     for kind in range(BISHOP):
-        points += np.int64(position.hands[view, kind])
+        points += int64(position.hands[view, kind])
     for kind in range(BISHOP, ROOK + 1):
-        points += (1 + _BIG_PIECE_EXTRA) * np.int64(position.hands[view, kind])
+        points += (1 + _BIG_PIECE_EXTRA) * int64(position.hands[view, kind])
     return points, in_zone
 
 
 @jit
 def may_declare(position: Record, in_check: bool, rule: int) -> bool:
     """Whether the side to move may declare a win by `rule` (a `DeclarationRule`)."""
-    view = np.int64(position.turn)
+    view = int64(position.turn)
     # The king's square decides almost always: it is rarely in the zone.
-    king_in_zone = np.int64(position.kings[view, OWN]) < count(load(MASKS[ZONE]))
+    king_in_zone = int64(position.kings[view, OWN]) < count(load(MASKS[ZONE]))
     if rule == 0 or in_check or not king_in_zone:
         return False
     points, in_zone = declaration_points(position)
-    if rule == 24:
-        needed = _POINTS_24_TO_WIN
-    else:
-        needed = 28 - view
+    needed = _POINTS_24_TO_WIN if rule == 24 else 28 - view
     return in_zone >= _PIECES_IN_ZONE and points >= needed
 
 
@@ -159,8 +154,8 @@ def judge(
     said. Mate comes first, so that a mate on the last allowed ply is a mate; a declaration would
     be one more ply, so the limit comes before it.
     """
-    turn = np.int64(position.turn)
-    length = np.int64(position.ply) - np.int64(position.start_ply)
+    turn = int64(position.turn)
+    length = int64(position.ply) - int64(position.start_ply)
     in_check = bool(checks[length])
     if number_of_moves == 0:
         return (1 if in_check else 2), 1 - turn
@@ -169,7 +164,7 @@ def judge(
         if checker == NO_WINNER:
             return 3, NO_WINNER
         return 4, 1 - checker
-    if np.int64(position.ply) >= ply_limit:
+    if int64(position.ply) >= ply_limit:
         return 6, NO_WINNER
     if may_declare(position, in_check, declaration):
         return 5, turn

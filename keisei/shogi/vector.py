@@ -22,8 +22,9 @@ from keisei.shogi.legality import why_illegal
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
 from keisei.shogi.packed import new_packed
 from keisei.shogi.pieces import Color
-from keisei.shogi.position import Record, Records, from_diagram, new_positions, to_diagram
+from keisei.shogi.position import Records, new_positions
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
+from keisei.shogi.setup import from_diagram, to_diagram
 from keisei.shogi.threads import RangePool
 from keisei.shogi.vector_kernels import (
     BEGIN,
@@ -110,7 +111,9 @@ class VectorShogi:
         self.declaration = DeclarationRule(declaration)
         self.opening_plies = opening_plies
         self._pool = RangePool(threads)
-        self._games = _new_games(num_games, _start_records(starts, ply_limit, opening_plies), ply_limit)
+        self._games = _new_games(
+            num_games, _start_records(starts, ply_limit, opening_plies), ply_limit
+        )
         self._games.settings[:] = (ply_limit, int(self.declaration), opening_plies)
         games = self._games
         self.last_step = VectorStep(
@@ -214,7 +217,11 @@ class VectorShogi:
         """Go back to what `state` returned, in this or another environment made the same way."""
         own = self._games._asdict()
         for name, value in own.items():
-            if name not in state or state[name].shape != value.shape or state[name].dtype != value.dtype:
+            if (
+                name not in state
+                or state[name].shape != value.shape
+                or state[name].dtype != value.dtype
+            ):
                 raise KeiseiError(f"the saved state is of another environment: {name!r} differs")
         for name in ("settings", "starts"):
             if not np.array_equal(state[name], own[name]):
@@ -292,9 +299,7 @@ def _new_games(number: int, starts: Records, ply_limit: int) -> Games:
     )
 
 
-def _start_records(
-    starts: Sequence[str | Diagram], ply_limit: int, opening_plies: int
-) -> Records:
+def _start_records(starts: Sequence[str | Diagram], ply_limit: int, opening_plies: int) -> Records:
     if isinstance(starts, str) or not starts:
         raise ValueError("starts must be a list of at least one SFEN or diagram")
     records = new_positions(len(starts))
@@ -310,12 +315,8 @@ def _start_records(
             raise IllegalPositionError(
                 f"in start {index} the game is over already: {outcome.termination.name.lower()}"
             )
-        _copy_record(from_diagram(diagram), records, index)
+        records[index] = from_diagram(diagram)
     return records
-
-
-def _copy_record(record: Record, records: Records, index: int) -> None:
-    records[index] = record
 
 
 def _random_states(seed: int, number: int) -> npt.NDArray[np.uint64]:

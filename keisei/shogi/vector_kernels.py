@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keisei.shogi.jit import jit, jit_inner
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.packed import pack
 from keisei.shogi.position import Array, Records, play
@@ -58,7 +58,7 @@ def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
         opening_left = opening_plies
         tries = 0
         while True:
-            mover = np.int64(games.positions[i].turn)
+            mover = int64(games.positions[i].turn)
             termination, winner = _advance(games, i, move)
             if is_players_move:
                 _report(games, i, mover, termination, winner)
@@ -75,7 +75,7 @@ def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
             else:
                 opening_left -= 1
                 choice = _random_below(games, i, games.legal_counts[i])
-                move = np.int64(games.legal_actions[i, choice])
+                move = int64(games.legal_actions[i, choice])
 
 
 @jit_inner
@@ -87,7 +87,7 @@ def _report(games: Games, i: int, mover: int, termination: int, winner: int) -> 
     if termination:
         position = games.positions[i]
         games.final_packed[i] = games.packed[i]
-        games.final_lengths[i] = np.int64(position.ply) - np.int64(position.start_ply)
+        games.final_lengths[i] = int64(position.ply) - int64(position.start_ply)
         games.buffers[i] = 1 - games.buffers[i]
 
 
@@ -95,14 +95,14 @@ def _report(games: Games, i: int, mover: int, termination: int, winner: int) -> 
 def _advance(games: Games, i: int, move: int) -> tuple[int, int]:
     """Play a move in game `i`, or begin it: (termination, winner) of the new position."""
     position = games.positions[i]
-    buffer = np.int64(games.buffers[i])
+    buffer = int64(games.buffers[i])
     if move == BEGIN:
         which = _random_below(games, i, len(games.starts)) if len(games.starts) > 1 else 0
         games.start_indices[i, buffer] = which
         games.positions[i] = games.starts[which]
         length = 0
     else:
-        length = np.int64(position.ply) - np.int64(position.start_ply) + 1
+        length = int64(position.ply) - int64(position.start_ply) + 1
         games.moves[i, buffer, length - 1] = move
         play(position, move)
     number, in_check = legal_moves(position, games.legal_actions[i])
@@ -124,7 +124,7 @@ def find_illegal(games: Games, actions: Array) -> int:
         action = actions[i]
         found = False
         for k in range(games.legal_counts[i]):  # no early exit: this way the loop is vectorised
-            found |= np.int64(games.legal_actions[i, k]) == action
+            found |= int64(games.legal_actions[i, k]) == action
         if not found:
             return i
     return -1
@@ -155,4 +155,4 @@ def _random_below(games: Games, i: int, bound: int) -> int:
     state ^= state >> np.uint64(7)
     state ^= state << np.uint64(17)
     games.random_states[i] = state
-    return np.int64((state >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))
+    return int64((state >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keisei.shogi.attacks import in_check
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import mirror_packed, pack_game, unpack_diagram
@@ -28,7 +27,6 @@ def _one_game() -> None:
     game.push("7g7f")
     game.outcome(claim_declaration=True)
     _ = game.can_declare
-    in_check(game.position)
     game.pop()
 
 
