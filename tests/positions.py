@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from keisei.constants import HAND_LIMITS
+from keisei.constants import HAND_LIMITS, NUM_BOARD_ACTIONS
 from keisei.errors import IllegalPositionError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
@@ -50,5 +50,63 @@ def _random_diagram(chance: random.Random) -> Diagram:
                 board[squares.pop()] = Piece(color, kind)
             elif where < density:
                 hands[color][number] += 1
+    turn = chance.choice(list(Color))
+    return Diagram(tuple(board), (tuple(hands[0]), tuple(hands[1])), turn)
+
+
+def cycling_games(seed: int, *, plies: int = 80) -> Iterator[ShogiGame]:
+    """Whole games that go in circles: the players like to check and to come back.
+
+    Random play never repeats a position. Here few pieces stand on the board, and each side prefers
+    by its own taste moves that give check, that lead to a position seen before, or that capture.
+    """
+    chance = random.Random(seed)
+    while True:
+        try:
+            game = ShogiGame(_sparse_diagram(chance))
+        except IllegalPositionError:
+            continue
+        checks = chance.choice(((0, 0), (0, 50), (50, 0), (50, 50)))
+        tastes = [(checks[color], chance.choice((2, 20)), chance.random() / 4) for color in Color]
+        seen = {game.key}
+        for _ in range(plies):
+            outcome = game.outcome()
+            if outcome is not None:
+                break
+            game.push_action(_liked_move(game, seen, tastes[game.turn], chance))
+            seen.add(game.key)
+        yield game
+
+
+def _liked_move(
+    game: ShogiGame, seen: set[int], taste: tuple[int, int, float], chance: random.Random
+) -> int:
+    check, return_, capture = taste
+    moves = game.legal_actions.tolist()
+    if len(moves) > 25:  # drops are many and never lead back
+        moves = [move for move in moves if move < NUM_BOARD_ACTIONS or chance.random() < 0.05]
+    weights = []
+    for move in moves:
+        held = int(game.position.hands.sum())
+        game.push_action(move)
+        captured = int(game.position.hands.sum()) > held
+        back = game.key in seen
+        weights.append(
+            0.01 + check * game.in_check * (1 + 20 * back) + return_ * back + capture * captured
+        )
+        game.pop()
+    return chance.choices(moves, weights)[0]
+
+
+def _sparse_diagram(chance: random.Random) -> Diagram:
+    board: list[Piece | None] = [None] * 81
+    squares = chance.sample(range(81), 81)
+    for color in Color:
+        board[squares.pop()] = Piece(color, PieceKind.KING)
+    for _ in range(chance.randint(1, 4)):
+        kind = PieceKind(chance.choice((0, 3, 4, 4, 5, 6, 6, 12, 13, 13)))
+        board[squares.pop()] = Piece(chance.choice(list(Color)), kind)
+    hands = [[0] * 7, [0] * 7]
+    hands[chance.choice(list(Color))][chance.choice((0, 4, 3))] = chance.choice((0, 1))
     turn = chance.choice(list(Color))
     return Diagram(tuple(board), (tuple(hands[0]), tuple(hands[1])), turn)

@@ -17,7 +17,7 @@ from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import IllegalMoveError
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.diagram import Diagram
-from keisei.shogi.legality import why_illegal
+from keisei.shogi.legality import why_action_is_illegal, why_illegal
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_position, format_sfen, parse_position
@@ -148,7 +148,7 @@ class ShogiGame:
     def push_action(self, action: int) -> None:
         """Play a move given by its policy index."""
         if action not in self._legal[: self._number_of_moves]:
-            self.push(_mapper.move(action, self.turn))  # explains itself
+            raise IllegalMoveError(why_action_is_illegal(self._position, action))
         self._captured.append(int(play(self._position, int(action))))
         self._actions.append(int(action))
         self._look()

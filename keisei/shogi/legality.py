@@ -1,6 +1,7 @@
 """Why a move is illegal, in words. Plain Python: it runs only when someone made a mistake."""
 
-from keisei.constants import NUM_SQUARES
+from keisei.constants import NUM_ACTIONS, NUM_SQUARES
+from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.bitboard import load, squares_of
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.moves import Move
@@ -30,6 +31,14 @@ from keisei.shogi.tables import (
 
 _ZONE_ROWS = 3
 _Board = list[Piece | None]
+
+
+def why_action_is_illegal(position: Record, action: int) -> str:
+    """The same for a policy index: a whole sentence, with the move that it stands for."""
+    if not 0 <= action < NUM_ACTIONS:
+        return f"action {action} is out of range, 0 to {NUM_ACTIONS - 1}"
+    move = PolicyOutputMapper().move(action, Color(int(position.turn)))
+    return f"action {action}, move {move}: {why_illegal(position, move)}"
 
 
 def why_illegal(position: Record, move: Move) -> str:

@@ -36,6 +36,9 @@ class Termination(IntEnum):
     PLY_LIMIT = 6
     """The game reached its longest allowed length: a draw."""
 
+    ILLEGAL_MOVE = 7
+    """A player tried a move that the rules forbid and lost, where the setting says so."""
+
 
 class Outcome(NamedTuple):
     """The end of a game."""
@@ -69,7 +72,7 @@ _BIG_PIECE_EXTRA = 4
 """Bishops and rooks count 5: one as a piece, and four more."""
 
 
-@jit_inner
+@jit
 def declaration_points(position: Record) -> tuple[int, int]:
     """(points, pieces in the zone) of the side to move, its king not counted."""
     view = int64(position.turn)

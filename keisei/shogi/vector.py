@@ -7,27 +7,26 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES, NUM_ACTIONS
 from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError
-from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.legality import why_illegal
+from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
 from keisei.shogi.packed import new_packed
-from keisei.shogi.pieces import Color
 from keisei.shogi.position import Records, new_positions
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
 from keisei.shogi.setup import from_diagram, to_diagram
 from keisei.shogi.threads import RangePool
 from keisei.shogi.vector_kernels import (
     BEGIN,
+    FORFEIT,
     Games,
     find_illegal,
     sample_actions,
@@ -36,7 +35,6 @@ from keisei.shogi.vector_kernels import (
 )
 
 _MAX_PLY_LIMIT = 20_000
-_mapper = PolicyOutputMapper()
 
 
 class VectorStep(NamedTuple):
@@ -88,6 +86,7 @@ class VectorShogi:
         opening_plies: int = 0,
         ply_limit: int = 512,
         declaration: DeclarationRule = DeclarationRule.POINTS_27,
+        illegal: Literal["raise", "lose"] = "raise",
         threads: int = 1,
     ) -> None:
         """Make the arrays and begin all games.
@@ -100,6 +99,7 @@ class VectorShogi:
             opening_plies: how many random legal moves are played before a game is handed out.
             ply_limit: the ply at which a game is a draw.
             declaration: by which rule a side that may declare a win does so at once.
+            illegal: what an illegal action does: raise an error, or lose its game.
             threads: how many threads share the work of a step.
         """
         _require_range("num_games", num_games, 1, 1 << 24)
@@ -110,9 +110,12 @@ class VectorShogi:
         self.ply_limit = ply_limit
         self.declaration = DeclarationRule(declaration)
         self.opening_plies = opening_plies
+        if illegal not in ("raise", "lose"):
+            raise ValueError(f"illegal is {illegal!r}, it must be 'raise' or 'lose'")
+        self.illegal = illegal
         self._pool = RangePool(threads)
         self._games = _new_games(
-            num_games, _start_records(starts, ply_limit, opening_plies), ply_limit
+            num_games, _start_records(starts, ply_limit, opening_plies, self.declaration), ply_limit
         )
         self._games.settings[:] = (ply_limit, int(self.declaration), opening_plies)
         games = self._games
@@ -162,7 +165,8 @@ class VectorShogi:
     def step(self, actions: npt.ArrayLike) -> VectorStep:
         """Play one action in each game, judge, and begin anew those that ended.
 
-        If any action is illegal, `IllegalMoveError` names game and move, and nothing is changed.
+        If any action is illegal, `IllegalMoveError` names game and move, and nothing is changed;
+        with ``illegal="lose"`` the game ends there with `Termination.ILLEGAL_MOVE` instead.
         """
         chosen = self._checked(actions)
         self._pool.run(step_games, self.num_games, self._games, chosen)
@@ -249,18 +253,15 @@ class VectorShogi:
                 f"step needs {self.num_games} whole numbers, one action a game; "
                 f"got {chosen.dtype} of shape {chosen.shape}"
             )
-        chosen = np.ascontiguousarray(chosen, dtype=np.int64)
-        index = int(find_illegal(self._games, chosen))
-        if index >= 0:
-            raise IllegalMoveError(f"game {index}: {self._why_illegal(index, int(chosen[index]))}")
+        chosen = chosen.astype(np.int64)  # a copy: forfeits are marked in it
+        index = -1
+        while (index := int(find_illegal(self._games, chosen, index + 1))) >= 0:
+            action = int(chosen[index])
+            if self.illegal == "raise" or not 0 <= action < NUM_ACTIONS:
+                reason = why_action_is_illegal(self._games.positions[index], action)
+                raise IllegalMoveError(f"game {index}: {reason}")
+            chosen[index] = FORFEIT
         return chosen
-
-    def _why_illegal(self, index: int, action: int) -> str:
-        if not 0 <= action < NUM_ACTIONS:
-            return f"action {action} is out of range, 0 to {NUM_ACTIONS - 1}"
-        position = self._games.positions[index]
-        move = _mapper.move(action, Color(int(position.turn)))
-        return f"action {action}, move {move}: {why_illegal(position, move)}"
 
     def _encode(self, out: npt.NDArray[Any], start: int, stop: int) -> None:
         self.features.encode(self._games.packed[start:stop], out[start:stop])
@@ -299,7 +300,12 @@ def _new_games(number: int, starts: Records, ply_limit: int) -> Games:
     )
 
 
-def _start_records(starts: Sequence[str | Diagram], ply_limit: int, opening_plies: int) -> Records:
+def _start_records(
+    starts: Sequence[str | Diagram],
+    ply_limit: int,
+    opening_plies: int,
+    declaration: DeclarationRule,
+) -> Records:
     if isinstance(starts, str) or not starts:
         raise ValueError("starts must be a list of at least one SFEN or diagram")
     records = new_positions(len(starts))
@@ -310,7 +316,7 @@ def _start_records(starts: Sequence[str | Diagram], ply_limit: int, opening_plie
                 f"start {index} begins at ply {diagram.move_number - 1}, with {opening_plies} "
                 f"opening plies that leaves nothing below the ply limit of {ply_limit}"
             )
-        outcome = ShogiGame(diagram).outcome(claim_declaration=True)
+        outcome = ShogiGame(diagram, declaration=declaration).outcome(claim_declaration=True)
         if outcome is not None:
             raise IllegalPositionError(
                 f"in start {index} the game is over already: {outcome.termination.name.lower()}"

@@ -21,6 +21,12 @@ _OPENING_TRIES = 64
 BEGIN = -1
 """In place of an action: begin the game anew."""
 
+FORFEIT = -2
+"""In place of an action: the mover tried something illegal and loses."""
+
+_ILLEGAL_MOVE = 7
+"""`rules.Termination.ILLEGAL_MOVE`"""
+
 
 class Games(NamedTuple):
     """The state of N games, one array a subject."""
@@ -48,8 +54,9 @@ class Games(NamedTuple):
 def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
     """Play ``actions[N]`` in games `start` to `stop`, judge, begin anew those that ended.
 
-    The action `BEGIN` begins a game anew. Beginnings, opening plies and the players' moves all go
-    through one call of `_advance`: each call is a copy of the generator that has to be compiled.
+    `BEGIN` and `FORFEIT` may stand in place of an action. Beginnings, opening plies and the
+    players' moves all go through one call of `_advance`: each call is a copy of the generator that
+    has to be compiled.
     """
     opening_plies = games.settings[2]
     for i in range(start, stop):
@@ -59,7 +66,10 @@ def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
         tries = 0
         while True:
             mover = int64(games.positions[i].turn)
-            termination, winner = _advance(games, i, move)
+            if move == FORFEIT:
+                termination, winner = _ILLEGAL_MOVE, 1 - mover
+            else:
+                termination, winner = _advance(games, i, move)
             if is_players_move:
                 _report(games, i, mover, termination, winner)
                 if not termination:
@@ -118,9 +128,9 @@ def _advance(games: Games, i: int, move: int) -> tuple[int, int]:
 
 
 @jit
-def find_illegal(games: Games, actions: Array) -> int:
-    """The first game whose action is not among its legal ones, or -1."""
-    for i in range(len(actions)):
+def find_illegal(games: Games, actions: Array, start: int) -> int:
+    """The first game from `start` on whose action is not among its legal ones, or -1."""
+    for i in range(start, len(actions)):
         action = actions[i]
         found = False
         for k in range(games.legal_counts[i]):  # no early exit: this way the loop is vectorised

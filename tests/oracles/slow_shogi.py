@@ -32,7 +32,8 @@ class SlowShogi:
     board: dict[Square, tuple[bool, str]]
     hands: dict[tuple[bool, str], int]
     black_to_move: bool
-    history: list[object] = field(default_factory=list)
+    history: list[tuple[object, bool]] = field(default_factory=list)
+    """(position, whether its mover was in check) of the game so far."""
 
     @classmethod
     def from_sfen(cls, sfen: str) -> "SlowShogi":
@@ -110,19 +111,15 @@ class SlowShogi:
         if not self.legal_moves():
             return "white" if self.black_to_move else "black"
         entries = [*self.history, (self._position(), self._checked())]
-        places = [
-            index
-            for index, entry in enumerate(entries)
-            if isinstance(entry, tuple) and entry[0] == self._position()
-        ]
+        here = self._position()
+        places = [index for index, (position, _) in enumerate(entries) if position == here]
         if len(places) < 4:
             return None
         stretch = entries[places[0] + 1 :]
         mover_gave, other_gave = [], []
-        for index, entry in enumerate(stretch):
-            assert isinstance(entry, tuple)
+        for index, (_, checked) in enumerate(stretch):
             # The last entry is the mover's position: the other side has just moved.
-            (other_gave if (len(stretch) - 1 - index) % 2 == 0 else mover_gave).append(entry[1])
+            (other_gave if (len(stretch) - 1 - index) % 2 == 0 else mover_gave).append(checked)
         if all(mover_gave) == all(other_gave):
             return "repetition"
         loser_is_mover = all(mover_gave)

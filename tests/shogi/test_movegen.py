@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ def usi_moves(game: ShogiGame) -> set[str]:
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("oracle", LEGAL_MOVES)
 def test_legal_moves_equal_a_librarys(
-    oracle: Callable[[str], set[str]], source: Callable[..., ShogiGame]
+    oracle: Callable[[str], set[str]], source: Callable[..., Iterator[ShogiGame]]
 ) -> None:
     for game in itertools.islice(source(seed=1), 2_000):
         assert usi_moves(game) == oracle(game.sfen()), game.sfen()
@@ -39,7 +39,7 @@ def test_legal_moves_equal_a_librarys(
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("oracle", LEGAL_MOVES)
 def test_legal_moves_equal_a_librarys_on_many_positions(
-    oracle: Callable[[str], set[str]], source: Callable[..., ShogiGame], seed: int
+    oracle: Callable[[str], set[str]], source: Callable[..., Iterator[ShogiGame]], seed: int
 ) -> None:
     for game in itertools.islice(source(seed=100 + seed), 13_000):  # 8 x 2 x 13,000 a library
         assert usi_moves(game) == oracle(game.sfen()), game.sfen()
@@ -47,7 +47,9 @@ def test_legal_moves_equal_a_librarys_on_many_positions(
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("source", SOURCES)
-def test_legal_moves_and_check_equal_the_slow_reference(source: Callable[..., ShogiGame]) -> None:
+def test_legal_moves_and_check_equal_the_slow_reference(
+    source: Callable[..., Iterator[ShogiGame]],
+) -> None:
     for game in itertools.islice(source(seed=2), sample(60, 30)):
         reference = SlowShogi.from_sfen(game.sfen())
         assert usi_moves(game) == reference.legal_moves(), game.sfen()

@@ -1,7 +1,7 @@
 """Perft: published counts, and two other libraries on positions of our own."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_depth_zero_is_one_leaf() -> None:
 @pytest.mark.parametrize("oracle", PERFTS)
 @pytest.mark.parametrize("source", [random_games, random_endgames])
 def test_two_libraries_count_the_same(
-    oracle: Callable[[str, int], int], source: Callable[..., ShogiGame]
+    oracle: Callable[[str, int], int], source: Callable[..., Iterator[ShogiGame]]
 ) -> None:
     """15 positions from each source, far apart, for each library."""
     step = 37 if source is random_games else 1

@@ -13,7 +13,7 @@ from keisei.shogi.notation.japanese import (
     format_count,
     parse_count,
 )
-from keisei.shogi.notation.text import SourceLine, half_width
+from keisei.shogi.notation.text import SourceLine, half_width, quote
 from keisei.shogi.pieces import HAND_KINDS, Color, Piece, PieceKind
 
 _SHORT_NAMES: Final = {
@@ -46,7 +46,8 @@ def parse_row(line: SourceLine) -> list[Piece | None]:
         cell = _CELL.match(text, index, end)
         if cell is None:
             raise line.error(
-                f"{line.text[index : index + 2]!r} is no square; ' ・', ' 歩' or 'v歩' is expected",
+                f"{quote(line.text[index : index + 2])} is no square; "
+                "' ・', ' 歩' or 'v歩' is expected",
                 index + 1,
             )
         color = Color.WHITE if cell[1] in ("v", "V", "ｖ") else Color.BLACK
@@ -70,7 +71,7 @@ def parse_hand(line: SourceLine, index: int) -> tuple[int, ...]:
         number = 1 if match is None or not match[2] else parse_count(match[2])
         if match is None or kind not in HAND_KINDS or number is None:
             raise line.error(
-                f"{line.text[index : index + 4]!r} is no piece in hand; "
+                f"{quote(line.text[index : index + 4])} is no piece in hand; "
                 "something like 飛 or 歩十二 is expected, or なし",
                 index + 1,
             )

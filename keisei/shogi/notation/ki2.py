@@ -137,8 +137,7 @@ class _Ki2Reader(TreeReader):
     """Reads lines with any number of moves."""
 
     def is_body(self, line: SourceLine) -> bool:
-        scanner = Scanner(line)
-        return scanner.match(_FIRST_MOVE) is not None
+        return Scanner(line).match(_FIRST_MOVE) is not None
 
     def read_body(self, line: SourceLine) -> None:
         scanner = Scanner(line)
@@ -173,17 +172,16 @@ def _scan_move(scanner: Scanner, replay: Replay) -> Move:
         return drop
     reaching = origins(replay.board, piece, target)
     chosen = _chosen(piece, reaching, target, qualifiers)
-    legal = set(replay.game.legal_moves)
+    is_legal = replay.game.is_legal
     moves = [
         move
         for sq in chosen
         for move in (Move(sq, target, promote) for promote in (False, True))
-        if move in legal and (not suffix or move.promote is (suffix == "成"))
+        if is_legal(move) and (not suffix or move.promote is (suffix == "成"))
     ]
     if len(moves) == 1:
         return moves[0]
-    if not moves and drop in legal and not qualifiers and not suffix:
-        assert drop is not None
+    if not (moves or qualifiers or suffix) and drop is not None and is_legal(drop):
         return drop
     written = scanner.line.text[index : scanner.index]
     if len({move.from_square for move in moves}) == 1:
@@ -223,7 +221,9 @@ def _on_side(piece: Piece, squares: list[int], target: int, side: str) -> list[i
     Of two dragons or horses, one below the target counts as left or right of the other one.
     """
     fitting = [sq for sq in squares if _side(piece.color, sq, target) == side]
-    if fitting or side == STRAIGHT:
+    if side == STRAIGHT:  # always upwards
+        return [sq for sq in fitting if _motion(piece.color, sq, target) == UP]
+    if fitting:
         return fitting
     others = [sq for sq in squares if _side(piece.color, sq, target) == STRAIGHT]
     return others if len(squares) > 1 else []

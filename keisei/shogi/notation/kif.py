@@ -23,6 +23,7 @@ from keisei.shogi.notation.text import Scanner, SourceLine, text_lines
 from keisei.shogi.notation.tree import TreeReader
 from keisei.shogi.pieces import HAND_KINDS, Color, file_of, rank_of, square
 
+_FIRST_MOVE: Final = re.compile(r"\s*[0-9]{1,5}\s+(?![0-9]\s)\S")  # not the files of a diagram
 _NUMBER: Final = re.compile(r"\s*([0-9]{1,5})\s+(?=\S)")
 _PROMOTION: Final = re.compile(r"成|不成|生|")
 _DROP: Final = re.compile(r"打\s*")
@@ -54,14 +55,14 @@ class _KifReader(TreeReader):
     """Reads numbered lines of moves."""
 
     def is_body(self, line: SourceLine) -> bool:
-        return Scanner(line).match(_NUMBER) is not None
+        return Scanner(line).match(_FIRST_MOVE) is not None
 
     def read_body(self, line: SourceLine) -> None:
         scanner = Scanner(line)
-        self._read_number(scanner)
         current = self.current
         replay = current.replay
         current.require_open(line, scanner.index + 1)
+        self._read_number(scanner)
         ending = scan_ending(scanner, replay.turn)
         if ending is not None:
             current.end(ending)
@@ -77,8 +78,7 @@ class _KifReader(TreeReader):
         scanner.match(_BRANCH_MARK)
         if not scanner.at_end:
             raise scanner.error(
-                f"{scanner.rest(12)!r} after the move; "
-                "only a time such as ( 0:16/00:00:16) can follow"
+                f"{scanner.found} after the move; only a time such as ( 0:16/00:00:16) can follow"
             )
 
     def _read_number(self, scanner: Scanner) -> None:

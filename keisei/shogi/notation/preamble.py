@@ -12,7 +12,7 @@ from keisei.shogi.notation.bod import format_bod, is_row, parse_hand, parse_row
 from keisei.shogi.notation.handicaps import HANDICAPS, OTHER, handicap_name
 from keisei.shogi.notation.japanese import COLOR_BY_SIDE, HANDICAP_SIDES, SIDES
 from keisei.shogi.notation.record import STARTPOS, GameRecord
-from keisei.shogi.notation.text import SourceLine, half_width, text_lines
+from keisei.shogi.notation.text import SourceLine, half_width, quote, text_lines
 from keisei.shogi.pieces import Color, Piece
 
 _KEY_BY_NAME: Final = {
@@ -115,7 +115,7 @@ class Preamble:
             value = value if value in HANDICAPS or value == OTHER else f"{value}ち"
             if value not in HANDICAPS and value != OTHER:
                 raise line.error(
-                    f"{value.removesuffix('ち')!r} is no handicap; these are: "
+                    f"{quote(value.removesuffix('ち'))} is no handicap; these are: "
                     f"{' '.join(HANDICAPS)} {OTHER}"
                 )
             self._handicap = (line, value)

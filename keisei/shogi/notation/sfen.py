@@ -35,7 +35,8 @@ def parse_sfen(text: str) -> Diagram:
         fields = fields[1:]
     if not 3 <= len(fields) <= 4:
         raise NotationError(
-            f"an SFEN has a board, a side to move, hands and a move number; got {len(fields)} fields"
+            "an SFEN has a board, a side to move, hands and a move number; "
+            f"got {len(fields)} fields"
         )
     board = _parse_board(*fields[0])
     turn = _parse_turn(*fields[1])

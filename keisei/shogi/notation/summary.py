@@ -6,6 +6,7 @@ from typing import Final
 from keisei.errors import NotationError
 from keisei.shogi.notation.japanese import COLOR_BY_SIDE, ENDING_PATTERN, ending_of, word_of
 from keisei.shogi.notation.record import Ending
+from keisei.shogi.notation.text import quote
 from keisei.shogi.pieces import Color
 
 _SUMMARY: Final = re.compile(r"まで[、,\s]*(?:[0-9]{1,5}\s*手)?(?:にて|で)?[、,\s]*(.*?)[。\s]*")
@@ -25,7 +26,9 @@ def parse_summary(text: str, mover: Color) -> Ending:
     words = "" if match is None else match[1]
     word = ENDING_PATTERN.search(words)
     if word is None and _PLAIN_WIN.fullmatch(words) is None:
-        raise NotationError(f"{text.strip()!r}: something like まで98手で後手の勝ち is expected")
+        raise NotationError(
+            f"{quote(text.strip(), limit=40)}: something like まで98手で後手の勝ち is expected"
+        )
     name = "投了" if word is None else word[0]
     winner = _named_winner(words, name)
     if name.startswith("反則") and winner is not None:
@@ -33,8 +36,8 @@ def parse_summary(text: str, mover: Color) -> Ending:
     ending = ending_of(name, mover)
     if winner is not None and ending.winner(mover) is not winner:
         raise NotationError(
-            f"{text.strip()!r}: {winner.name.title()} cannot have won by {ending.value} when it is "
-            f"{mover.name.title()}'s turn; is a move missing?"
+            f"{quote(text.strip(), limit=40)}: {winner.name.title()} cannot have won by "
+            f"{ending.value} when it is {mover.name.title()}'s turn; is a move missing?"
         )
     return ending
 

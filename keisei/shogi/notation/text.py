@@ -47,6 +47,12 @@ def half_width(text: str) -> str:
     return text.translate(_HALF_WIDTH)
 
 
+def quote(text: str, limit: int = 16) -> str:
+    """The text between quotation marks, for a message; Japanese blanks stay readable."""
+    shown = text if len(text) <= limit else f"{text[:limit]}..."
+    return repr(shown).replace("\\u3000", "　")
+
+
 class Scanner:
     """Reads one line from left to right. Full- and half-width signs count as the same."""
 
@@ -66,7 +72,7 @@ class Scanner:
         """Step over the pattern, which must come next."""
         match = self.match(pattern)
         if match is None:
-            raise self.error(f"{what} expected, not {self.rest(12)!r}")
+            raise self.error(f"{what} expected, not {self.found}")
         return match
 
     def skip_blanks(self) -> None:
@@ -78,10 +84,10 @@ class Scanner:
         """Whether the line has been read to its end."""
         return self.index >= len(self._text)
 
-    def rest(self, limit: int | None = None) -> str:
-        """What has not been read yet, as it was written; cut after `limit` characters."""
-        rest = self.line.text[self.index :]
-        return rest if limit is None or len(rest) <= limit else f"{rest[:limit]}..."
+    @property
+    def found(self) -> str:
+        """What comes next, quoted for a message."""
+        return quote(self.line.text[self.index :])
 
     def error(self, message: str, index: int | None = None) -> NotationError:
         """The error to raise for a fault here, or at another index of this line."""
@@ -102,13 +108,14 @@ def decode(data: bytes) -> str:
     candidates = [UTF8, SHIFT_JIS]
     if declared is not None and b"JIS" in declared[1].upper():
         candidates.reverse()
+    fault = 0
     for encoding in candidates:
         try:
             return data.decode(encoding).removeprefix("\ufeff")
-        except UnicodeDecodeError as error:
-            fault = error
-    line = data.count(b"\n", 0, fault.start) + 1
-    column = fault.start - data.rfind(b"\n", 0, fault.start)
+        except UnicodeDecodeError as error:  # the encoding that got further was likelier meant
+            fault = max(fault, error.start)
+    line = data.count(b"\n", 0, fault) + 1
+    column = fault - data.rfind(b"\n", 0, fault)
     raise NotationError(
         "neither UTF-8 nor Shift-JIS text; save the file as UTF-8", line=line, column=column
     )
@@ -137,8 +144,4 @@ def encode(text: str, encoding: str) -> bytes:
             "save as UTF-8 instead (.kifu, .ki2u, or encoding='utf-8')",
             line=line,
             column=column,
-        ) from None
-    except LookupError:
-        raise NotationError(
-            f"{encoding!r} is not a text encoding; 'utf-8' and 'cp932' are"
         ) from None

@@ -11,7 +11,7 @@ from keisei.shogi.notation.line import LineBuilder
 from keisei.shogi.notation.preamble import Preamble
 from keisei.shogi.notation.record import STARTPOS, GameRecord, RecordedMove, Result, Variation
 from keisei.shogi.notation.summary import is_summary, parse_summary
-from keisei.shogi.notation.text import SourceLine, half_width, split_lines
+from keisei.shogi.notation.text import SourceLine, half_width, quote, split_lines
 
 _BRANCH: Final = re.compile(r"\s*変化\s*:\s*([0-9]{1,5})\s*手?\s*")
 
@@ -91,7 +91,7 @@ class TreeReader(ABC):
             self.read_body(line)
         elif not self._preamble.read(line):
             raise line.error(
-                f"{line.text.strip()[:16]!r} is neither a header such as 先手：名前 nor a move"
+                f"{quote(line.text.strip())} is neither a header such as 先手：名前 nor a move"
             )
 
     def _add_comment(self, text: str) -> None:
