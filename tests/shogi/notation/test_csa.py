@@ -271,6 +271,8 @@ def test_faults_in_the_moves(line: int, column: int, message: str, moves: str) -
         (1, 1, "'P'; PI, P1 to P9", "P"),
         (1, 6, "'\\+XX' is no square", "P1 * +XX"),
         (1, 6, "'   ' is no square", "P1 * "),
+        (1, 7, "'   ' is no square", "P1+OU +"),
+        (1, 6, "'   ' is no square", "P1 * \nP2"),
         (1, 30, "nine squares", "P1" + " * " * 9 + "x"),
         (2, 1, "rank 5 is given twice", "P5" + " * " * 9 + "\nP5" + " * " * 9),
         (2, 1, "rank 1 is given twice", "PI\nP1" + " * " * 9),

@@ -1,0 +1,316 @@
+"""Many games at once: against single games, across threads, seeds, errors, saved states."""
+
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from keisei.constants import NUM_ACTIONS
+from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError
+from keisei.shogi.features import feature_spec
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
+from keisei.shogi.packed import pack_game
+from keisei.shogi.pieces import Color
+from keisei.shogi.rules import DeclarationRule, Outcome, Termination
+from keisei.shogi.vector import VectorShogi, VectorStep
+from tests.sampling import sample
+
+ROOK_ENDING = "9/9/9/9/9/9/1R7/9/k3K4 b - 1"
+NEAR_MATE = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
+
+
+def run(env: VectorShogi, steps: int) -> list[object]:
+    """Random play: everything that each step says, legal lists cut to their counts."""
+    return [facts(env.step(env.sample_actions())) for _ in range(steps)]
+
+
+def facts(step: VectorStep) -> object:
+    lists = [row[:count].tolist() for row, count in zip(step[1], step.legal_counts, strict=True)]
+    ended = np.flatnonzero(step.terminations)
+    endings = [step.rewards.tolist(), step.terminations.tolist(), step.winners.tolist()]
+    return fields(step.packed), lists, endings, fields(step.final_packed[ended])
+
+
+def fields(records: npt.NDArray[Any]) -> list[Any]:
+    return [records[name].tolist() for name in records.dtype.names or ()]
+
+
+def equal(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
+    """Equal in every field (the bytes between fields are nobody's)."""
+    if first.dtype.names is None:
+        return np.array_equal(first, second)
+    return fields(first) == fields(second)
+
+
+@pytest.mark.kernels
+def test_it_plays_the_same_as_single_games() -> None:
+    env = VectorShogi(sample(16, 2), ply_limit=120, seed=3)
+    games = [ShogiGame(ply_limit=120) for _ in range(env.num_games)]
+    endings: Counter[Termination] = Counter()
+    for _ in range(sample(400, 150)):
+        actions = env.sample_actions()
+        step = env.step(actions)
+        for i, action in enumerate(actions.tolist()):
+            mover = games[i].turn
+            games[i].push_action(action)
+            outcome = games[i].outcome(claim_declaration=True)
+            assert env.outcome(i) == outcome
+            if outcome is None:
+                assert (step.rewards[i], step.winners[i]) == (0, -1)
+            else:
+                endings[outcome.termination] += 1
+                expected = 0 if outcome.winner is None else 1 if outcome.winner is mover else -1
+                assert step.rewards[i] == expected
+                assert step.final_packed[i] == pack_game(games[i])[0]
+                assert env.finished_game(i).moves == games[i].moves
+                games[i] = ShogiGame(ply_limit=120)
+            assert step.packed[i] == pack_game(games[i])[0]
+            count = step.legal_counts[i]
+            assert step.legal_actions[i, :count].tolist() == games[i].legal_actions.tolist()
+            assert step.packed[i].turn == env.turns[i]
+    assert endings[Termination.PLY_LIMIT] > 0
+    assert env.game(0).moves == games[0].moves
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    ("start", "actions", "outcome"),
+    [
+        (NEAR_MATE, ["G*5b"], Outcome(Termination.CHECKMATE, Color.BLACK)),
+        (
+            ROOK_ENDING,
+            ["8g9g", "9i8i", "9g8g", "8i9i"] * 3,
+            Outcome(Termination.PERPETUAL_CHECK, Color.WHITE),
+        ),
+        (
+            STARTPOS_SFEN,
+            ["2h3h", "8b7b", "3h2h", "7b8b"] * 3,
+            Outcome(Termination.REPETITION, None),
+        ),
+    ],
+)
+def test_endings(start: str, actions: list[str], outcome: Outcome) -> None:
+    env = VectorShogi(1, starts=[start])
+    for usi in actions:
+        assert env.outcome(0) is None
+        game = env.game(0)
+        game.push(usi)
+        env.step([int(game.actions[-1])])
+    assert env.outcome(0) == outcome
+    assert env.game(0).sfen() == ShogiGame(start).sfen()
+
+
+@pytest.mark.kernels
+def test_a_side_that_may_declare_wins_at_once() -> None:
+    start = "4K4/9/9/9/9/9/3kg4/ppppppppp/9 b 2r2b 1"
+    env = VectorShogi(1, starts=[start])
+    step = env.step(env.sample_actions())
+    assert env.outcome(0) == Outcome(Termination.DECLARATION, Color.WHITE)
+    assert step.rewards[0] == -1, "the move before the declaration lost the game"
+    off = VectorShogi(1, starts=[start], declaration=DeclarationRule.OFF)
+    off.step(off.sample_actions())
+    assert off.outcome(0) is None
+
+
+@pytest.mark.kernels
+def test_threads_do_not_change_anything() -> None:
+    games = sample(512, 256)
+    steps = sample(80, 1)
+    with (
+        VectorShogi(games, seed=1, ply_limit=60, threads=1) as one,
+        VectorShogi(games, seed=1, ply_limit=60, threads=3) as three,
+    ):
+        assert run(one, steps) == run(three, steps)
+        assert np.array_equal(one.planes(), three.planes())
+        assert np.array_equal(one.legal_mask(), three.legal_mask())
+
+
+@pytest.mark.kernels
+def test_equal_seeds_give_equal_games_and_others_do_not() -> None:
+    first, second, other = (
+        VectorShogi(3, seed=seed, ply_limit=30, opening_plies=4) for seed in (5, 5, 6)
+    )
+    played = run(first, 40)
+    assert run(second, 40) == played
+    assert run(other, 40) != played
+    first.reset(seed=5)
+    assert run(first, 40) == played
+
+
+@pytest.mark.kernels
+def test_a_saved_state_continues_exactly() -> None:
+    env = VectorShogi(3, seed=1, ply_limit=50, opening_plies=2)
+    run(env, 30)
+    state = env.state()
+    played = run(env, 60)
+    env.restore(state)
+    assert run(env, 60) == played
+    twin = VectorShogi(3, seed=99, ply_limit=50, opening_plies=2)
+    twin.restore(state)
+    assert run(twin, 60) == played
+
+
+def test_a_saved_state_survives_a_file_without_pickle(tmp_path: Path) -> None:
+    env = VectorShogi(3, seed=1)
+    path = tmp_path / "state.npz"
+    np.savez(path, **env.state())
+    with np.load(path, allow_pickle=False) as state:
+        env.restore(dict(state))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        VectorShogi(2),
+        VectorShogi(3, ply_limit=100),
+        VectorShogi(3, opening_plies=1),
+        VectorShogi(3, starts=[ROOK_ENDING]),
+    ],
+    ids=["games", "ply limit", "openings", "starts"],
+)
+def test_a_state_of_another_environment_is_refused(other: VectorShogi) -> None:
+    env = VectorShogi(3)
+    before = run(VectorShogi(3), 3)
+    with pytest.raises(KeiseiError, match="another environment"):
+        env.restore(other.state())
+    assert run(env, 3) == before
+
+
+@pytest.mark.kernels
+def test_an_illegal_action_is_refused_and_nothing_changes() -> None:
+    env = VectorShogi(3)
+    before = env.state()
+    actions = env.sample_actions()
+    for bad, message in [
+        (9055, r"game 1: action 9055, move 7g7f\+: neither 7g nor 7f is in the promotion zone"),
+        (13240, r"game 1: action 13240, move P\*5e: Black has no pawn in hand"),
+        (-1, r"game 1: action -1 is out of range, 0 to 13526"),
+        (-2, "out of range"),
+        (NUM_ACTIONS, "out of range"),
+        (9054 + 65_536, "out of range"),
+    ]:
+        tried = actions.copy()
+        tried[1] = bad
+        with pytest.raises(IllegalMoveError, match=message):
+            env.step(tried)
+        after = env.state()
+        changed = [name for name in before if not equal(before[name], after[name])]
+        assert changed in ([], ["random_states"])  # sampling draws random numbers
+
+
+@pytest.mark.kernels
+def test_an_illegal_action_can_lose_the_game_instead() -> None:
+    env = VectorShogi(3, illegal="lose")
+    actions = env.sample_actions()
+    env.step(actions)
+    actions = env.sample_actions()
+    actions[1] = 13240
+    position = env.packed[1].copy()
+    step = env.step(actions)
+    assert env.outcome(1) == Outcome(Termination.ILLEGAL_MOVE, Color.BLACK)
+    assert step.rewards.tolist() == [0, -1, 0]
+    assert step.final_packed[1] == position
+    assert len(env.finished_game(1).moves) == 1
+    assert [int(step.packed[i].ply) for i in range(3)] == [2, 0, 2]
+
+
+@pytest.mark.parametrize("actions", [[1, 2], [[1, 2, 3]], [0.5, 1, 2], ["7g7f"] * 3, 5], ids=repr)
+def test_actions_of_another_shape_are_refused(actions: object) -> None:
+    with pytest.raises(ValueError, match="needs 3 whole numbers"):
+        VectorShogi(3).step(actions)  # type: ignore[arg-type]
+
+
+@pytest.mark.kernels
+def test_games_begin_at_the_given_starts_after_random_opening_plies() -> None:
+    env = VectorShogi(32, starts=[STARTPOS_SFEN, ROOK_ENDING], opening_plies=3, seed=2)
+    starts = Counter(ShogiGame(env.game(i).start).sfen() for i in range(32))
+    assert starts[STARTPOS_SFEN] + starts[ROOK_ENDING] == 32
+    assert min(starts.values()) > 4
+    assert set(env.packed.ply.tolist()) == {3}
+    assert len({env.game(i).sfen() for i in range(32)}) > 20
+
+
+@pytest.mark.kernels
+def test_openings_that_end_the_game_are_tried_again() -> None:
+    # One legal move, and it leaves the other side without any: every opening ends the game.
+    start = "k8/9/1G7/9/9/9/9/9/8K b - 1"
+    env = VectorShogi(sample(64, 4), starts=[start], opening_plies=1, seed=0)
+    assert all(count > 0 for count in env.legal_counts)
+    mates_only = VectorShogi(2, starts=["7lk/7pl/7N1/9/9/9/9/9/9 w - 1"], opening_plies=2)
+    assert (mates_only.legal_counts > 0).all()
+
+
+@pytest.mark.kernels
+def test_planes_and_masks_on_request() -> None:
+    env = VectorShogi(5, "core46+all", seed=4)
+    run(env, 20)
+    planes, mask = env.planes(), env.legal_mask()
+    assert np.array_equal(planes, env.features.encode(env.packed))
+    for i in range(5):
+        legal = env.legal_actions[i, : env.legal_counts[i]]
+        assert np.flatnonzero(mask[i]).tolist() == sorted(legal.tolist())
+    buffer, mask_buffer = np.empty_like(planes), np.empty_like(mask)
+    assert env.planes(buffer) is buffer
+    assert env.legal_mask(mask_buffer) is mask_buffer
+    assert np.array_equal(buffer, planes)
+    assert np.array_equal(mask_buffer, mask)
+    assert env.planes(dtype=np.uint8).dtype == np.uint8
+    with pytest.raises(ValueError, match="contiguous bool buffer"):
+        env.legal_mask(np.zeros((4, NUM_ACTIONS), dtype=np.bool_))
+
+
+def test_arrays_are_exposed_without_copies() -> None:
+    env = VectorShogi(2)
+    step = env.reset()
+    again = env.step(env.sample_actions())
+    assert step is again
+    assert np.shares_memory(step.packed, env.packed)
+    assert np.shares_memory(step.legal_actions, env.legal_actions)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"num_games": 0}, ValueError, "num_games is 0"),
+        ({"ply_limit": 0}, ValueError, "ply_limit is 0"),
+        ({"opening_plies": -1}, ValueError, "opening_plies is -1"),
+        ({"threads": 0}, ValueError, "threads is 0"),
+        ({"illegal": "ignore"}, ValueError, "'raise' or 'lose'"),
+        ({"starts": []}, ValueError, "at least one"),
+        ({"starts": STARTPOS_SFEN}, ValueError, "a list"),
+        ({"starts": ["4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"]}, IllegalPositionError, "checkmate"),
+        ({"starts": ["4k4/9/9/9/9/9/9/9/4K4 b - 600"]}, IllegalPositionError, "ply limit of 512"),
+        ({"features": "core47"}, KeiseiError, "starts with one of"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    settings: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        VectorShogi(**{"num_games": 1, **settings})  # type: ignore[arg-type]
+
+
+def test_small_things() -> None:
+    env = VectorShogi(2, feature_spec("core46+check"))
+    assert repr(env) == "VectorShogi(num_games=2, features='core46+check')"
+    assert env.autoreset_mode == "same_step"
+    with pytest.raises(ValueError, match="no game has ended in place 0"):
+        env.finished_game(0)
+
+
+@pytest.mark.soak
+def test_long_random_play_stays_sound() -> None:
+    """A million steps; every so often a game is replayed by the single-game object."""
+    env = VectorShogi(1_024, threads=2, seed=123)
+    for number in range(1_000):
+        env.step(env.sample_actions())
+        if number % 20 == 0:
+            game = env.game(number % 1_024)
+            assert env.packed[number % 1_024] == pack_game(game)[0]
+        for i in itertools.islice(np.flatnonzero(env.last_step.terminations), 1):
+            assert env.finished_game(int(i)).outcome(claim_declaration=True) == env.outcome(int(i))
