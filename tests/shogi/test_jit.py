@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from keisei.shogi import jit as jit_module
@@ -148,3 +150,14 @@ def test_a_changed_callee_in_another_file_is_noticed(tmp_path: Path) -> None:
         )
         printed.append(result.stdout.strip())
     assert printed == ["41", "42"]
+
+
+@pytest.mark.kernels
+@pytest.mark.skipif(not numba.config.BOUNDSCHECK, reason="for the pass with bounds checks")
+def test_bounds_checks_are_on_when_asked_for() -> None:
+    @jit
+    def beyond(array: npt.NDArray[np.int64]) -> int:
+        return int(array[3])
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        beyond(np.zeros(3, dtype=np.int64))
