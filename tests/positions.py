@@ -95,7 +95,7 @@ def _liked_move(
             0.01 + check * game.in_check * (1 + 20 * back) + return_ * back + capture * captured
         )
         game.pop()
-    return chance.choices(moves, weights)[0]
+    return int(chance.choices(moves, weights)[0])
 
 
 def _sparse_diagram(chance: random.Random) -> Diagram:

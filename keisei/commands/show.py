@@ -39,9 +39,11 @@ def show(
         game = ShogiGame(" ".join(sfen or ["startpos"]))
         facts = _facts(game)
     if svg is not None:
-        labels = "japanese" if style is Style.KANJI else "letters"
         picture = board_svg(
-            game.diagram, last_move=game.last_move, labels=labels, check_square=game.checked_king
+            game.diagram,
+            last_move=game.last_move,
+            labels="japanese" if style is Style.KANJI else "letters",
+            check_square=game.checked_king,
         )
         write_atomically(svg, picture.encode())
     if as_json:

@@ -116,7 +116,8 @@ class SlowShogi:
         if len(places) < 4:
             return None
         stretch = entries[places[0] + 1 :]
-        mover_gave, other_gave = [], []
+        mover_gave: list[bool] = []
+        other_gave: list[bool] = []
         for index, (_, checked) in enumerate(stretch):
             # The last entry is the mover's position: the other side has just moved.
             (other_gave if (len(stretch) - 1 - index) % 2 == 0 else mover_gave).append(checked)

@@ -60,15 +60,26 @@ def in_place(a: Any, b: Any) -> Any:
 BINARY["in place"] = in_place
 
 
-def over_words(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """`function` compiled, on boards that lie in an array of words."""
+def over_words(function: Callable[[Any, Any], Any]) -> Callable[[Any], None]:
+    """`function` compiled, on boards that lie in an array of words: ``[2] = f([0], [1])``."""
     compiled = numba.njit(function)
 
-    @numba.njit
     def run(words: Any) -> None:
         store(words[2], compiled(load(words[0]), load(words[1])))
 
-    return run
+    runner: Callable[[Any], None] = numba.njit(run)
+    return runner
+
+
+def to_number(function: Callable[[Any, Any], Any]) -> Callable[[Any], int]:
+    """The same for a function whose result is a number."""
+    compiled = numba.njit(function)
+
+    def run(words: Any) -> Any:
+        return compiled(load(words[0]), load(words[1]))
+
+    runner: Callable[[Any], int] = numba.njit(run)
+    return runner
 
 
 COMPILED = {name: over_words(function) for name, function in BINARY.items()}
@@ -82,24 +93,13 @@ def test_operators(name: str, a: int, b: int) -> None:
     assert load(words[2]) == BINARY[name](a, b)
 
 
-NUMBERS = {name: numba.njit(function) for name, function in TO_NUMBER.items()}
+NUMBERS = {name: to_number(function) for name, function in TO_NUMBER.items()}
 
 
 @pytest.mark.parametrize("name", TO_NUMBER)
 @given(a=boards, b=boards)
 def test_numbers(name: str, a: int, b: int) -> None:
-    function = NUMBERS[name]
-
-    @numba.njit
-    def run(words: Any) -> Any:
-        return function(load(words[0]), load(words[1]))
-
-    if name not in _runs:
-        _runs[name] = run
-    assert _runs[name](as_words([a, b])) == TO_NUMBER[name](a, b)
-
-
-_runs: dict[str, Callable[..., Any]] = {}
+    assert NUMBERS[name](as_words([a, b])) == TO_NUMBER[name](a, b)
 
 
 @given(boards)

@@ -54,10 +54,10 @@ def test_an_unwritable_cache_falls_back_to_the_temporary_directory(
     blocked = tmp_path / "file"
     blocked.write_text("not a directory")
     monkeypatch.setenv("KEISEI_CACHE_DIR", str(blocked))
-    monkeypatch.setattr(jit_module.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "temporary"))
     cache_directory.cache_clear()
     assert cache_directory().is_relative_to(tmp_path / "temporary")
-    monkeypatch.setattr(jit_module.tempfile, "gettempdir", lambda: str(blocked))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(blocked))
     cache_directory.cache_clear()
     with pytest.raises(OSError, match="can be written"):
         cache_directory()
@@ -72,8 +72,8 @@ def test_each_system_has_its_own_place_for_caches(
     monkeypatch.delenv("KEISEI_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    monkeypatch.setattr(jit_module.Path, "home", lambda: tmp_path)
-    monkeypatch.setattr(jit_module.sys, "platform", platform)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(sys, "platform", platform)
     expected = {
         "win32": tmp_path / "local" / "keisei",
         "darwin": tmp_path / "Library" / "Caches" / "keisei",

@@ -35,7 +35,7 @@ def test_undo_restores_every_byte() -> None:
 
 @pytest.mark.kernels
 def test_keys_tell_positions_apart() -> None:
-    diagrams = {}
+    diagrams: dict[int, object] = {}
     for game in itertools.islice(random_games(seed=10), sample(1_000, 60)):
         diagram = game.diagram
         content = (diagram.board, diagram.hands, diagram.turn)

@@ -158,7 +158,8 @@ def test_a_saved_state_continues_exactly() -> None:
 def test_a_saved_state_survives_a_file_without_pickle(tmp_path: Path) -> None:
     env = VectorShogi(3, seed=1)
     path = tmp_path / "state.npz"
-    np.savez(path, **env.state())
+    arrays: dict[str, Any] = env.state()
+    np.savez(path, **arrays)
     with np.load(path, allow_pickle=False) as state:
         env.restore(dict(state))
 

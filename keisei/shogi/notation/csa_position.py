@@ -106,7 +106,7 @@ class PositionReader:
             if cell[0] not in SIGNS or cell[1:] not in KIND_BY_NAME:
                 raise statement.error(
                     f"{cell!r} is no square; ' * ' or a piece such as '+FU' is expected",
-                    2 + 3 * index,
+                    min(2 + 3 * index, len(statement.text)),
                 )
             piece = Piece(SIGNS[cell[0]], KIND_BY_NAME[cell[1:]])
             self._place(statement, 2 + 3 * index, square(9 - index, rank), piece)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from keisei.constants import BOARD_SIZE
@@ -58,6 +59,7 @@ class Preamble:
         self._turn: Color | None = None
         self._move_number = 1
         self._last_row: SourceLine | None = None
+        self._last_hand: SourceLine | None = None
 
     def read(self, line: SourceLine) -> bool:
         """Take in a line; False if it is none of those that stand above the moves."""
@@ -66,6 +68,7 @@ class Preamble:
             self._read_row(line)
         elif (hand := _HAND.match(text)) is not None:
             self._hands[COLOR_BY_SIDE[hand[1]]] = parse_hand(line, hand.end())
+            self._last_hand = line
         elif (turn := _TURN_LINE.fullmatch(text)) is not None:
             self._turn = COLOR_BY_SIDE[turn[1]]
         elif (count := _MOVE_COUNT.fullmatch(text)) is not None:
@@ -87,8 +90,7 @@ class Preamble:
             raise self._last_row.error(f"the diagram has {len(self._rows)} ranks, 9 are needed")
         board = tuple(piece for row in self._rows for piece in row)
         hands = (self._hands[Color.BLACK], self._hands[Color.WHITE])
-        turn = Color.BLACK if self._turn is None else self._turn
-        diagram = Diagram(board, hands, turn, self._move_number)
+        diagram = Diagram(board, hands, self._side_to_move(), self._move_number)
         try:
             diagram.validate()
         except IllegalPositionError as error:
@@ -96,12 +98,23 @@ class Preamble:
         return diagram
 
     def _start_without_diagram(self) -> Diagram:
+        if self._last_hand is not None and tuple(self._hands) != EMPTY_HANDS:
+            raise self._last_hand.error("pieces in hand need a diagram of the board")
         if self._handicap is None:
-            return STARTPOS
-        line, name = self._handicap
-        if name == OTHER:
-            raise line.error(f"{_HANDICAP}：{OTHER} needs a diagram of the board")
-        return HANDICAPS[name]
+            start = STARTPOS
+        else:
+            line, name = self._handicap
+            if name == OTHER:
+                raise line.error(f"{_HANDICAP}：{OTHER} needs a diagram of the board")
+            start = HANDICAPS[name]
+        return replace(start, turn=self._side_to_move())
+
+    def _side_to_move(self) -> Color:
+        """As the file says; else White if White gives a named handicap, else Black."""
+        if self._turn is not None:
+            return self._turn
+        name = "" if self._handicap is None else self._handicap[1]
+        return HANDICAPS[name].turn if name in HANDICAPS else Color.BLACK
 
     def _read_row(self, line: SourceLine) -> None:
         if len(self._rows) == BOARD_SIZE:

@@ -335,6 +335,21 @@ class TestDiagrams:
         )
         assert "White is in check and it is not White's turn" in str(error)
 
+    def test_the_side_to_move_of_a_named_handicap(self) -> None:
+        record = read_kif(DIAGRAM.replace("その他", "飛車落ち").replace("後手番\n", ""))
+        assert format_sfen(record.start) == self.SFEN
+
+    def test_the_side_to_move_without_a_diagram(self) -> None:
+        record = read_kif("手合割：平手\n後手番\n1 ３四歩(33)")
+        assert record.start.turn is Color.WHITE
+        assert read_kif(write_kif(record)) == record
+
+    def test_hands_without_a_diagram(self) -> None:
+        assert read_kif("先手の持駒：なし\n手合割：平手").start == STARTPOS
+        error = fault("手合割：平手\n先手の持駒：金")
+        assert (error.line, error.column) == (2, 1)
+        assert "pieces in hand need a diagram" in str(error)
+
     def test_other_start_without_a_diagram(self) -> None:
         error = fault("先手：A\n手合割：その他\n1 ７六歩(77)")
         assert (error.line, error.column) == (2, 1)

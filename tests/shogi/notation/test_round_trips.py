@@ -1,11 +1,14 @@
 """Records survive every format, and every way through the formats."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 
+from keisei.errors import IllegalMoveError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.moves import Move
 from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
@@ -95,6 +98,14 @@ def test_ongoing_games_stay_ongoing() -> None:
     assert read_csa(write_csa(record)) == [record]
     assert read_kif(write_kif(record)) == record
     assert read_ki2(write_ki2(record)) == record
+
+
+@pytest.mark.parametrize("write", [write_csa, write_kif, write_ki2])
+def test_writers_notice_moves_put_in_behind_their_back(write: Callable[[GameRecord], str]) -> None:
+    record = GameRecord.from_moves(["7g7f"])
+    record.moves.append(RecordedMove(Move.from_usi("5e5d")))
+    with pytest.raises(IllegalMoveError, match="5e"):
+        write(record)
 
 
 def test_empty_games() -> None:
