@@ -49,6 +49,7 @@ _ENDING_CODES: Final = {ending: code for code, ending in _ENDINGS.items()} | {
     Ending.DEFAULT_WIN: "%CHUDAN\n'不戦勝",
     Ending.DEFAULT_LOSS: "%CHUDAN\n'不戦敗",
 }
+_STATEMENT: Final = re.compile(r"['N$].*|[^\s,'N$][^,]*", re.DOTALL)
 _VERSION: Final = re.compile(r"V[0-9]+(\.[0-9]+)?\s*")
 _MOVE: Final = re.compile(r"([+\-])([0-9])([0-9])([1-9])([1-9])([A-Z]{2})\s*")
 _SECONDS: Final = re.compile(r"T([0-9]{1,7}(?:\.[0-9]{1,9})?)\s*")
@@ -103,15 +104,8 @@ def write_csa(
 def _statements(text: str) -> Iterator[Statement]:
     """All statements in order. Only lines of the game proper can hold several, between commas."""
     for line in split_lines(text):
-        index = 0
-        while index < len(line.text):
-            index += len(line.text[index:]) - len(line.text[index:].lstrip())
-            whole = line.text[index : index + 1] in ("'", "N", "$")
-            comma = -1 if whole else line.text.find(",", index)
-            end = len(line.text) if comma < 0 else comma
-            if line.text[index:end]:
-                yield Statement(line, index + 1, line.text[index:end])
-            index = end + 1
+        for match in _STATEMENT.finditer(line.text):
+            yield Statement(line, match.start() + 1, match[0])
 
 
 class _GameReader:
@@ -174,7 +168,8 @@ class _GameReader:
     def _open_line(self, statement: Statement) -> LineBuilder:
         """The line of play, begun at the first statement that needs it."""
         if self._line is None:
-            start = self._position.diagram(self._turn or Color.BLACK)
+            turn = Color.BLACK if self._turn is None else self._turn
+            start = self._position.diagram(turn)
             self._line = LineBuilder(start, (self._position.last or statement).line)
         return self._line
 

@@ -1,12 +1,12 @@
 """Game files on disk: the suffix says which format, a look at the bytes says which encoding."""
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from keisei.errors import NotationError
+from keisei.files import read_bytes, write_atomically
 from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.csa_headers import CsaVersion
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
@@ -46,7 +46,7 @@ def load_games(path: str | os.PathLike[str]) -> list[GameRecord]:
     path = Path(path)
     chosen = _format_of(path)
     try:
-        return chosen.read(decode(path.read_bytes()))
+        return chosen.read(decode(read_bytes(path)))
     except NotationError as error:
         raise _in_file(error, path) from error
 
@@ -100,7 +100,7 @@ def save_games(
         data = encode(text, encoding)
     except NotationError as error:
         raise _in_file(error, path) from error
-    _replace_file(path, data)
+    write_atomically(path, data)
 
 
 def _format_of(path: Path) -> _Format:
@@ -114,12 +114,3 @@ def _format_of(path: Path) -> _Format:
 
 def _in_file(error: NotationError, path: Path) -> NotationError:
     return NotationError(f"{error.reason} (in {path})", line=error.line, column=error.column)
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        aside.write_bytes(data)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)

@@ -14,12 +14,14 @@ from typing import Final
 
 from keisei.errors import IllegalMoveError
 from keisei.shogi.diagram import Diagram
+from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.replay import Replay
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
 from keisei.shogi.notation.text import text_lines
 from keisei.shogi.pieces import Color
+from keisei.shogi.rules import Outcome, Termination
 
 STARTPOS: Final = parse_sfen(STARTPOS_SFEN)
 """The usual start position."""
@@ -201,6 +203,15 @@ class GameRecord:
         ]
         return cls(start, recorded, dict(headers or {}), result=result)
 
+    @classmethod
+    def from_game(
+        cls, game: ShogiGame, *, headers: Mapping[str, str] | None = None
+    ) -> "GameRecord":
+        """The record of a game that was played here, and of its outcome if it is over."""
+        outcome = game.outcome()
+        result = None if outcome is None else Result(_ending_of(outcome))
+        return cls.from_moves(game.moves, start=game.start, headers=headers, result=result)
+
     @property
     def main_line(self) -> list[Move]:
         """The moves alone."""
@@ -257,6 +268,19 @@ class GameRecord:
         own = header.BLACK_TIME if color is Color.BLACK else header.WHITE_TIME
         text = self.headers.get(own) or self.headers.get(header.TIME, "")
         return header.TimeLimit.parse(text)
+
+
+def _ending_of(outcome: Outcome) -> Ending:
+    """How records call an outcome. Giving perpetual check is a foul; no move at all is mate."""
+    if outcome.termination is Termination.PERPETUAL_CHECK:
+        return Ending.BLACK_FOUL if outcome.winner is Color.WHITE else Ending.WHITE_FOUL
+    return {
+        Termination.CHECKMATE: Ending.MATE,
+        Termination.NO_LEGAL_MOVE: Ending.MATE,
+        Termination.REPETITION: Ending.REPETITION,
+        Termination.DECLARATION: Ending.DECLARATION,
+        Termination.PLY_LIMIT: Ending.MAX_MOVES,
+    }[outcome.termination]
 
 
 def _checked(replay: Replay, moves: list[Move], first_ply: int) -> list[Move]:

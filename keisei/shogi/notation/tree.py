@@ -54,7 +54,7 @@ class TreeReader(ABC):
         lines = split_lines(text)
         content = False
         for line in lines:
-            if line.text.strip() and not line.text.startswith("#"):
+            if line.text.strip() and not line.text.lstrip().startswith("#"):
                 self._read_line(line)
                 content = True
         if not content:

@@ -6,6 +6,7 @@ from datetime import date, datetime
 import pytest
 
 from keisei.errors import IllegalMoveError, IllegalPositionError
+from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.headers import TimeLimit, format_moment, parse_moment
 from keisei.shogi.notation.record import (
@@ -73,6 +74,42 @@ def test_who_is_to_move_and_who_won() -> None:
 )
 def test_winner_with_black_to_move(ending: Ending, winner: Color | None) -> None:
     assert ending.winner(Color.BLACK) is winner
+
+
+@pytest.mark.parametrize(
+    ("start", "cycle", "ending", "winner"),
+    [
+        ("4k4/9/9/9/9/9/9/9/4K4 b G 1", ["G*5c"], None, None),
+        ("4k4/9/4P4/9/9/9/9/9/4K4 b G 1", ["G*5b"], Ending.MATE, Color.BLACK),
+        ("k8/9/1PP6/9/9/9/9/9/4K4 b G 1", ["G*8b"], Ending.MATE, Color.BLACK),
+        ("4k4/9/9/9/9/9/9/9/4K4 b - 1", ["5i4i", "5a4a", "4i5i", "4a5a"], Ending.REPETITION, None),
+        (
+            "4k4/9/9/9/9/9/9/9/K4R3 b - 1",
+            ["4i5i", "5a4a", "5i4i", "4a5a"],
+            Ending.BLACK_FOUL,
+            Color.WHITE,
+        ),
+    ],
+)
+def test_records_of_played_games(
+    start: str, cycle: list[str], ending: Ending | None, winner: Color | None
+) -> None:
+    game = ShogiGame(start)
+    for move in cycle * (3 if len(cycle) > 1 else 1):
+        game.push(move)
+    record = GameRecord.from_game(game, headers={"black": "Keisei"})
+    assert record.main_line == game.moves
+    assert record.result == (None if ending is None else Result(ending))
+    assert record.winner is winner
+    assert record.black == "Keisei"
+
+
+def test_the_move_limit_ends_a_record() -> None:
+    game = ShogiGame(ply_limit=2)
+    game.push("7g7f")
+    assert GameRecord.from_game(game).result is None
+    game.push("3c3d")
+    assert GameRecord.from_game(game).result == Result(Ending.MAX_MOVES)
 
 
 def test_typed_headers() -> None:
