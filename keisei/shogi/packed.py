@@ -15,6 +15,7 @@ from keisei.constants import BOARD_SIZE, NUM_HAND_KINDS, NUM_PIECE_KINDS, NUM_SQ
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit, jit_inner
+from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import (
     FIRST_ENEMY_CODE,
     LAST_SQUARE,
@@ -151,6 +152,22 @@ def mirror_packed(packed: Records, mirrored: Records) -> None:
         image.repetitions = source.repetitions
         image.ply = source.ply
         image.ply_limit = source.ply_limit
+
+
+@jit
+def legal_from_packed(
+    packed: Records, legal: Array, counts: Array, scratch: Records, start: int, stop: int
+) -> None:
+    """Write the legal actions of ``packed[B]`` into ``legal[B, 593]`` and ``counts[B]``.
+
+    The order is that of the generator, the same as when the position was played. ``scratch[2]``
+    are positions: the first is overwritten, the second is blank.
+    """
+    for index in range(start, stop):
+        scratch[0] = scratch[1]
+        unpack(packed[index], scratch[0])
+        number, _ = legal_moves(scratch[0], legal[index])
+        counts[index] = number
 
 
 def pack_game(game: ShogiGame) -> Records:

@@ -29,6 +29,7 @@ from keisei.shogi.vector_kernels import (
     FORFEIT,
     Games,
     find_illegal,
+    find_mates,
     sample_actions,
     step_games,
     write_mask,
@@ -177,6 +178,12 @@ class VectorShogi:
         actions = np.empty(self.num_games, dtype=np.int64)
         sample_actions(self._games, actions)
         return actions
+
+    def mates_in_one(self) -> npt.NDArray[np.int64]:
+        """``[N]``: the column of ``legal_actions`` that mates, -1 where no move does."""
+        columns = np.empty(self.num_games, dtype=np.int64)
+        self._pool.run(find_mates, self.num_games, self._games, columns)
+        return columns
 
     def planes(
         self, out: npt.NDArray[Any] | None = None, *, dtype: npt.DTypeLike = np.float32

@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from keisei.constants import MAX_LEGAL_MOVES
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import mirror_packed, pack_game, unpack_diagram
+from keisei.shogi.packed import legal_from_packed, mirror_packed, pack_game, unpack_diagram
 from keisei.shogi.perft import perft
+from keisei.shogi.position import new_positions
 from keisei.shogi.vector import VectorShogi
 
 
@@ -38,11 +40,14 @@ def _packed() -> None:
     packed = pack_game(ShogiGame())
     mirror_packed(packed, packed)
     unpack_diagram(packed[0])
+    legal, counts = np.zeros((1, MAX_LEGAL_MOVES), np.uint16), np.zeros(1, np.int32)
+    legal_from_packed(packed, legal, counts, new_positions(2), 0, 1)
 
 
 def _vector() -> None:
     env = VectorShogi(1)
     env.step(env.sample_actions())
+    env.mates_in_one()
     env.legal_mask()
 
 

@@ -1,0 +1,119 @@
+"""Mate in one: the mating move of a position, if it has one.
+
+Only moves that can give check are played: to a square from which the piece attacks the enemy's
+king, or off a line between an own slider and that king.
+"""
+
+import numpy as np
+
+from keisei.constants import NUM_SQUARES
+from keisei.shogi.attacks import bishop_attacks, lance_attacks, rook_attacks
+from keisei.shogi.bitboard import Bitboard, bit, highest, load, store
+from keisei.shogi.jit import int64, jit, jit_inner
+from keisei.shogi.movegen import legal_moves
+from keisei.shogi.position import (
+    ENEMY,
+    LAST_SQUARE,
+    OWN,
+    Array,
+    Record,
+    decode,
+    enemy_pieces,
+    play,
+    undo,
+)
+from keisei.shogi.tables import (
+    BISHOP,
+    CLASS_OF_KIND,
+    DRAGON,
+    FILE_LINE,
+    HORSE,
+    KING,
+    LANCE,
+    LOWER,
+    NO_SQUARE,
+    NUM_CLASSES,
+    PROMOTED_KIND,
+    ROOK,
+    STEPS,
+    UPPER,
+)
+
+NO_MATE = -1
+
+
+@jit
+def find_mate(position: Record, moves: Array, number: int, replies: Array) -> int:
+    """The place in ``moves[:number]``, all legal, of the first one that mates; or -1.
+
+    ``replies[>= 593]`` (uint16) is overwritten; `position` is left as it was.
+    """
+    mover = int64(position.turn)
+    other = 1 - mover
+    king = int64(position.kings[other, OWN])
+    if king == NO_SQUARE:
+        return NO_MATE
+    checking = np.zeros((NUM_CLASSES, 2), dtype=np.uint64)
+    _write_checking_squares(position, other, checking)
+    unveiling = _unveiling_pieces(position, other)
+    for index in range(number):
+        move = int64(moves[index])
+        origin, to, promote = decode(move)
+        if origin >= NUM_SQUARES:
+            kind = origin - NUM_SQUARES
+            unveils = False
+        else:
+            kind = int64(position.board[mover, origin]) - 1
+            if promote:
+                kind = PROMOTED_KIND[kind]
+            unveils = bool(unveiling & bit(LAST_SQUARE - origin))
+        if unveils or load(checking[CLASS_OF_KIND[kind]]) & bit(LAST_SQUARE - to):
+            captured = play(position, move)
+            answers, _ = legal_moves(position, replies)
+            undo(position, move, captured)
+            if answers == 0:
+                return index
+    return NO_MATE
+
+
+@jit_inner
+def _write_checking_squares(position: Record, view: int, checking: Array) -> None:
+    """For each class, where an enemy's piece of it would attack the player's king."""
+    king = int64(position.kings[view, OWN])
+    occupied = load(position.occupied[view, OWN]) | load(position.occupied[view, ENEMY])
+    for piece_class in range(KING):  # an enemy's piece attacks from where an own one would go
+        store(checking[piece_class], load(STEPS[piece_class, king]))
+    around = load(STEPS[KING, king])
+    diagonal, straight = bishop_attacks(king, occupied), rook_attacks(king, occupied)
+    store(checking[LANCE], lance_attacks(king, occupied))
+    store(checking[BISHOP], diagonal)
+    store(checking[ROOK], straight)
+    store(checking[HORSE], diagonal | around)
+    store(checking[DRAGON], straight | around)
+
+
+@jit_inner
+def _unveiling_pieces(position: Record, view: int) -> Bitboard:
+    """The enemy's pieces that stand alone between an enemy's slider and the player's king."""
+    king = int64(position.kings[view, OWN])
+    enemy = load(position.occupied[view, ENEMY])
+    occupied = load(position.occupied[view, OWN]) | enemy
+    diagonal = enemy_pieces(position, view, BISHOP) | enemy_pieces(position, view, HORSE)
+    straight = enemy_pieces(position, view, ROOK) | enemy_pieces(position, view, DRAGON)
+    unveiling = enemy & ~enemy
+    for line in range(4):
+        sliders = straight if line < 2 else diagonal
+        on_ray = load(UPPER[line, king]) & occupied
+        nearest = on_ray & -on_ray
+        behind = on_ray ^ nearest
+        if nearest & enemy and (behind & -behind) & sliders:
+            unveiling |= nearest
+        if line == FILE_LINE:  # the enemy's lances attack from above only
+            sliders |= enemy_pieces(position, view, LANCE)
+        on_ray = load(LOWER[line, king]) & occupied
+        if on_ray & sliders and on_ray & enemy:
+            nearest = bit(highest(on_ray))
+            behind = on_ray ^ nearest
+            if nearest & enemy and behind and bit(highest(behind)) & sliders:
+                unveiling |= nearest
+    return unveiling

@@ -1,0 +1,75 @@
+"""Mate in one, against trying every move."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from keisei.constants import MAX_LEGAL_MOVES
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.mate import NO_MATE, find_mate
+from keisei.shogi.vector import VectorShogi
+from tests.positions import random_endgames, random_games
+from tests.sampling import sample
+
+
+def mate_of(game: ShogiGame) -> int:
+    replies = np.zeros(MAX_LEGAL_MOVES, dtype=np.uint16)
+    legal = game.legal_actions
+    before = game.position.tobytes()
+    column = int(find_mate(game.position, legal, len(legal), replies))
+    assert game.position.tobytes() == before
+    return column
+
+
+def mates(game: ShogiGame) -> list[int]:
+    """The columns of all moves that give check and leave no answer."""
+    found = []
+    for column, action in enumerate(game.legal_actions.tolist()):
+        game.push_action(action)
+        if game.in_check and not game.legal_moves:
+            found.append(column)
+        game.pop()
+    return found
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("source", [random_endgames, random_games])
+def test_a_mate_is_found_exactly_where_there_is_one(
+    source: Callable[..., Iterator[ShogiGame]],
+) -> None:
+    found = 0
+    for game in itertools.islice(source(21), sample(250, 8)):
+        expected = mates(game)
+        assert mate_of(game) == (expected[0] if expected else NO_MATE), game
+        found += bool(expected)
+    assert found > 0 or source is random_games
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    ("sfen", "move"),
+    [
+        ("4k4/9/4P4/9/9/9/9/9/4K4 b G 1", "G*5b"),
+        ("4k4/9/4P4/9/9/9/9/9/4K4 b P 1", None),  # a pawn drop may not mate
+        ("8k/8p/7N1/9/9/9/9/9/K7L b 2G 1", None),
+        ("4k4/9/9/9/9/9/9/9/4K4 b - 1", None),
+        ("4k4/9/9/9/9/9/9/9/9 w - 1", None),  # no king to mate
+    ],
+)
+def test_examples(sfen: str, move: str | None) -> None:
+    game = ShogiGame(sfen)
+    column = mate_of(game)
+    assert (None if column == NO_MATE else game.legal_moves[column].usi) == move
+
+
+@pytest.mark.kernels
+def test_many_games_at_once() -> None:
+    env = VectorShogi(sample(200, 8), ply_limit=200, seed=5)
+    for _ in range(sample(100, 5)):
+        env.step(env.sample_actions())
+    columns = env.mates_in_one()
+    for index in range(env.num_games):
+        assert columns[index] == mate_of(env.game(index))
+    assert (columns >= 0).any() or env.num_games < 100
