@@ -77,9 +77,14 @@ def test_checks_before_the_first_occurrence_do_not_count() -> None:
 
 
 @pytest.mark.kernels
-def test_cycles_agree_with_the_slow_reference() -> None:
+@pytest.mark.parametrize(
+    "games",
+    [sample(60, 4), pytest.param(1_000, marks=pytest.mark.soak)],
+    ids=["few", "many"],
+)
+def test_cycles_agree_with_the_slow_reference(games: int) -> None:
     endings = set()
-    for game in itertools.islice(cycling_games(7), sample(60, 4)):
+    for game in itertools.islice(cycling_games(7), games):
         slow = SlowShogi.from_sfen(ShogiGame(game.start).sfen())
         fast = ShogiGame(game.start)
         for move in game.moves:
@@ -113,10 +118,11 @@ def test_cycles_agree_with_rsshogi(games: int) -> None:
             fast.push(move)
             board.push_usi(move.usi)
             verdict = str(board.repetition_state())
-            if verdict in ("rep_sup", "rep_inf"):  # an engine's shortcut, not a rule
-                verdict = "rep_none"
-            assert verdict == _verdict(fast), fast
-            seen[verdict] = seen.get(verdict, 0) + 1
+            # "The same board with better hands" is an engine's shortcut that hides the repetition
+            # behind it; the slow reference judges such games.
+            if verdict not in ("rep_sup", "rep_inf"):
+                assert verdict == _verdict(fast), fast
+                seen[verdict] = seen.get(verdict, 0) + 1
     assert {"rep_draw", "rep_win"} <= set(seen)
 
 
