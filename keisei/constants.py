@@ -18,7 +18,19 @@ NUM_ACTIONS: Final = NUM_BOARD_ACTIONS + NUM_SQUARES * NUM_HAND_KINDS
 """13,527: every (from, to, promote) and every (to, piece) drop."""
 
 MAX_LEGAL_MOVES: Final = 593
-"""The largest number of legal moves that any Shogi position has."""
+"""The largest number of legal moves that any position with both kings has."""
+
+MOVE_BUFFER: Final = 1024
+"""Room for the moves of any position that can be set up, a king missing or not.
+
+There are at most 567 drops; the men of one side, all on the board, have fewer than 400 moves.
+"""
+
+MAX_PLY: Final = 65_535
+"""The largest ply that a position can count to."""
+
+MAX_MOVE_NUMBER: Final = 30_000
+"""The largest move number that a position may be set up with."""
 
 REPETITIONS_TO_END: Final = 4
 """The occurrence of a position that ends the game."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from keisei.constants import BOARD_SIZE, NUM_ACTIONS, NUM_SQUARES
 from keisei.shogi.moves import Move
-from keisei.shogi.pieces import Color, PieceKind
+from keisei.shogi.pieces import HAND_KINDS, Color, PieceKind
 from keisei.shogi.position import LAST_SQUARE, decode, encode
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class PolicyOutputMapper:
     """Size of the policy output: 13,527."""
 
     def index(self, move: Move, turn: Color) -> int:
-        """The action of a move that `turn` plays."""
+        """The action of a move that `turn` plays; ValueError for what is no move at all."""
+        _require_move(move)
         to = _turned(move.to_square, turn)
         if move.drop is not None:
             return int(encode(NUM_SQUARES + int(move.drop), to, 0))
@@ -61,6 +62,18 @@ class PolicyOutputMapper:
     def mirrored(self, index: int) -> int:
         """The same action on the board mirrored left to right."""
         return int(MIRRORED_ACTIONS[index])
+
+
+def _require_move(move: Move) -> None:
+    """Refuse what has no index of its own: its arithmetic would give another move's."""
+    squares = [move.to_square] if move.from_square is None else [move.from_square, move.to_square]
+    if not all(0 <= sq < NUM_SQUARES for sq in squares) or len(set(squares)) != len(squares):
+        raise ValueError(f"{tuple(move)} does not go from one square of the board to another")
+    is_drop = move.drop is not None
+    if is_drop != (move.from_square is None) or (is_drop and move.promote):
+        raise ValueError(f"{tuple(move)} is neither a board move nor a drop")
+    if is_drop and move.drop not in HAND_KINDS:
+        raise ValueError(f"{tuple(move)}: only P L N S G B R can be dropped")
 
 
 def _turned(sq: int, turn: Color) -> int:

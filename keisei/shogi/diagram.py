@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from keisei.constants import HAND_LIMITS, NUM_HAND_KINDS, NUM_SQUARES
+from keisei.constants import HAND_LIMITS, MAX_MOVE_NUMBER, NUM_HAND_KINDS, NUM_SQUARES
 from keisei.errors import IllegalPositionError
 from keisei.shogi.pieces import ROWS_NEEDED, SQUARE_NAMES, Color, Piece, PieceKind, rows_ahead
 
@@ -50,6 +50,8 @@ class Diagram:
                 raise IllegalPositionError(f"{color.name.title()} has {kings[color]} kings")
         if sum(kings) == 0:
             raise IllegalPositionError("there is no king on the board")
+        if any(len(hand) != NUM_HAND_KINDS for hand in self.hands) or len(self.hands) != len(Color):
+            raise IllegalPositionError("hands are two times seven counts: P L N S G B R")
         for kind, limit in enumerate(HAND_LIMITS):
             held = [hand[kind] for hand in self.hands]
             if min(held) < 0:
@@ -62,8 +64,10 @@ class Diagram:
                     f"{on_board + sum(held)} pieces of kind {PieceKind(kind).symbol}, "
                     f"a set has {limit}"
                 )
-        if self.move_number < 1:
-            raise IllegalPositionError(f"move number {self.move_number}, the first is 1")
+        if not 1 <= self.move_number <= MAX_MOVE_NUMBER:
+            raise IllegalPositionError(
+                f"move number {self.move_number}, it must be from 1 to {MAX_MOVE_NUMBER}"
+            )
 
     def _validate_pawns(self) -> None:
         for color in Color:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from keisei.constants import BOARD_SIZE, HAND_LIMITS, NUM_HAND_KINDS, NUM_SQUARES
 from keisei.errors import KeiseiError
 from keisei.shogi import plane_kernels
+from keisei.shogi.packed import require_sound
 from keisei.shogi.pieces import SYMBOLS
 from keisei.shogi.position import Records
 
@@ -92,6 +93,7 @@ class FeatureSpec:
             raise ValueError(
                 f"planes are float32, uint8 or uint16 (bfloat16 bits), not {out.dtype}"
             )
+        require_sound(packed)
         is_float32 = out.dtype == np.float32
         buffer = None if is_float32 else np.empty((_CHUNK, *self.shape), dtype=np.float32)
         for start in range(0, len(packed), _CHUNK):

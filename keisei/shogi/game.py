@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from keisei.constants import MAX_LEGAL_MOVES
+from keisei.constants import MAX_PLY, MOVE_BUFFER
 from keisei.errors import IllegalMoveError
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.diagram import Diagram
@@ -36,9 +36,6 @@ from keisei.shogi.rules import (
 from keisei.shogi.setup import from_diagram, to_diagram
 
 _FIRST_HISTORY = 256
-NO_PLY_LIMIT = 65_535
-"""The largest ply that a position can count to."""
-
 _mapper = PolicyOutputMapper()
 
 
@@ -58,19 +55,21 @@ class ShogiGame:
         self,
         start: str | Diagram = STARTPOS_SFEN,
         *,
-        ply_limit: int = NO_PLY_LIMIT,
+        ply_limit: int = MAX_PLY,
         declaration: DeclarationRule = DeclarationRule.POINTS_27,
     ) -> None:
         diagram, moves = parse_position(start) if isinstance(start, str) else (start, [])
+        if not 1 <= ply_limit <= MAX_PLY:
+            raise ValueError(f"ply_limit is {ply_limit}, it must be from 1 to {MAX_PLY}")
         self.ply_limit = ply_limit
-        self.declaration = declaration
+        self.declaration = DeclarationRule(declaration)
         self.start = diagram
         self._position = from_diagram(diagram)
         self._actions: list[int] = []
         self._captured: list[int] = []
         self._keys = np.zeros(_FIRST_HISTORY, dtype=np.uint64)
         self._checks = np.zeros(_FIRST_HISTORY, dtype=np.bool_)
-        self._legal = np.zeros(MAX_LEGAL_MOVES, dtype=np.uint16)
+        self._legal = np.zeros(MOVE_BUFFER, dtype=np.uint16)
         self._look()
         for number, move in enumerate(moves, 1):
             try:
@@ -149,6 +148,8 @@ class ShogiGame:
         """Play a move given by its policy index."""
         if action not in self._legal[: self._number_of_moves]:
             raise IllegalMoveError(why_action_is_illegal(self._position, action))
+        if self.ply == MAX_PLY:
+            raise IllegalMoveError(f"the game has reached ply {MAX_PLY}, the last that is counted")
         self._captured.append(int(play(self._position, int(action))))
         self._actions.append(int(action))
         self._look()
@@ -231,7 +232,10 @@ class ShogiGame:
     # ---- what people look at ----
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.usi_position()!r})"
+        settings = "" if self.ply_limit == MAX_PLY else f", ply_limit={self.ply_limit}"
+        if self.declaration is not DeclarationRule.POINTS_27:
+            settings += f", declaration=DeclarationRule.{self.declaration.name}"
+        return f"{type(self).__name__}({self.usi_position()!r}{settings})"
 
     def __str__(self) -> str:
         return board_text(self.diagram, last_move=self.last_move)

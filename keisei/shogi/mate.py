@@ -46,7 +46,7 @@ NO_MATE = -1
 def find_mate(position: Record, moves: Array, number: int, replies: Array) -> int:
     """The place in ``moves[:number]``, all legal, of the first one that mates; or -1.
 
-    ``replies[>= 593]`` (uint16) is overwritten; `position` is left as it was.
+    ``replies[1024]`` (uint16) is overwritten; `position` is left as it was.
     """
     mover = int64(position.turn)
     other = 1 - mover

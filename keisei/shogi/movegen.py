@@ -42,7 +42,10 @@ _ZONE_SQUARES = 27
 
 @jit
 def legal_moves(position: Record, moves: Array) -> tuple[int, bool]:
-    """Write all legal moves into ``moves[>= 593]`` (uint16): (how many, whether in check)."""
+    """Write all legal moves into ``moves`` (uint16): (how many there are, whether in check).
+
+    ``moves`` has room for 593, or for 1024 where a king may be missing.
+    """
     view = int64(position.turn)
     king = int64(position.kings[view, OWN])
     own = load(position.occupied[view, OWN])

@@ -11,7 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from keisei.constants import BOARD_SIZE, NUM_HAND_KINDS, NUM_PIECE_KINDS, NUM_SQUARES
+from keisei.constants import (
+    BOARD_SIZE,
+    HAND_LIMITS,
+    NUM_HAND_KINDS,
+    NUM_PIECE_KINDS,
+    NUM_SQUARES,
+)
+from keisei.errors import KeiseiError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit, jit_inner
@@ -26,6 +33,8 @@ from keisei.shogi.position import (
     new_positions,
 )
 from keisei.shogi.setup import set_up, to_diagram
+
+_HAND_LIMITS = np.array(HAND_LIMITS, dtype=np.int64)
 
 NO_MOVE: Final = 255
 """In `PACKED.last_moves`: there was no such move, or it was a drop and has no origin."""
@@ -58,6 +67,10 @@ PACKED: Final = np.dtype(
 )
 
 
+class DamagedPositionError(KeiseiError, ValueError):
+    """Packed positions that no game can have produced."""
+
+
 def new_packed(number: int) -> Records:
     """An array of `number` packed positions, all zero."""
     return np.zeros(number, dtype=PACKED).view(np.recarray)
@@ -81,7 +94,7 @@ def pack(
         packed.hands[1, kind] = position.hands[1 - view, kind]
     packed.turn = view
     packed.in_check = in_check
-    packed.repetitions = occurrences
+    packed.repetitions = min(occurrences, 255)
     packed.ply = position.ply
     packed.ply_limit = ply_limit
     length = int64(position.ply) - int64(position.start_ply)
@@ -113,6 +126,23 @@ def unpack(packed: Record, position: Record) -> None:
         hands[turn, kind] = packed.hands[0, kind]
         hands[1 - turn, kind] = packed.hands[1, kind]
     set_up(position, board, hands, turn, int64(packed.ply))
+
+
+@jit
+def find_damaged(packed: Records) -> int:
+    """The first of ``packed[B]`` that no position can have, or -1. Kernels trust their input."""
+    for index in range(len(packed)):
+        position = packed[index]
+        worst = 0
+        for sq in range(NUM_SQUARES):
+            worst = max(worst, int64(position.board[sq]))
+        is_sound = worst < FIRST_ENEMY_CODE + NUM_PIECE_KINDS and position.turn <= 1
+        for kind in range(NUM_HAND_KINDS):
+            for side in range(2):
+                is_sound &= position.hands[side, kind] <= _HAND_LIMITS[kind]
+        if not is_sound:
+            return index
+    return -1
 
 
 @jit_inner
@@ -170,6 +200,15 @@ def legal_from_packed(
         counts[index] = number
 
 
+def require_sound(packed: Records) -> None:
+    """Refuse packed positions that are damaged: from a file, another process, a wrong dtype."""
+    if packed.dtype != PACKED:
+        raise DamagedPositionError(f"packed positions have another layout, {packed.dtype}")
+    index = int(find_damaged(packed))
+    if index >= 0:
+        raise DamagedPositionError(f"packed position {index} is damaged: its pieces are impossible")
+
+
 def pack_game(game: ShogiGame) -> Records:
     """The packed form, ``[1]``, of the position that a game has reached."""
     packed = new_packed(1)
@@ -186,6 +225,9 @@ def pack_game(game: ShogiGame) -> Records:
 
 def unpack_diagram(packed: Record) -> Diagram:
     """The printed diagram of a packed position."""
+    one = new_packed(1)
+    one[0] = packed
+    require_sound(one)
     position = new_positions(1)[0]
     unpack(packed, position)
     return to_diagram(position)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keisei.constants import MAX_LEGAL_MOVES
+from keisei.constants import MOVE_BUFFER
 from keisei.shogi.jit import int64, jit
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Record, play, undo
@@ -15,7 +15,7 @@ def perft(position: Record, depth: int, *, bulk: bool = True) -> int:
     """
     if depth <= 0:
         return 1
-    stack = np.zeros((depth, MAX_LEGAL_MOVES), dtype=np.uint16)
+    stack = np.zeros((depth, MOVE_BUFFER), dtype=np.uint16)
     return int(count_leaves(position, depth, stack, bulk))
 
 

@@ -7,6 +7,7 @@ soon as anything else wanted the processor (``docs/decisions/005-threads-not-pra
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 MIN_RANGE = 128
@@ -34,7 +35,7 @@ class RangePool:
         bounds = [number * part // parts for part in range(parts + 1)]
         waiting = [
             self._executor.submit(function, *args, start, stop)
-            for start, stop in zip(bounds[1:-1], bounds[2:], strict=True)
+            for start, stop in pairwise(bounds[1:])
         ]
         try:
             function(*args, bounds[0], bounds[1])

@@ -6,7 +6,8 @@
 ((2,), 112, (2, 46, 9, 9))
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -18,9 +19,11 @@ from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.legality import why_action_is_illegal
+from keisei.shogi.movegen import legal_moves
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
-from keisei.shogi.packed import new_packed
-from keisei.shogi.position import Records, new_positions
+from keisei.shogi.packed import new_packed, require_sound, unpack_diagram
+from keisei.shogi.pieces import PieceKind
+from keisei.shogi.position import POSITION, Records, new_positions
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
 from keisei.shogi.setup import from_diagram, to_diagram
 from keisei.shogi.threads import RangePool
@@ -115,6 +118,7 @@ class VectorShogi:
             raise ValueError(f"illegal is {illegal!r}, it must be 'raise' or 'lose'")
         self.illegal = illegal
         self._pool = RangePool(threads)
+        self._tokens = ["may step"]
         self._games = _new_games(
             num_games, _start_records(starts, ply_limit, opening_plies, self.declaration), ply_limit
         )
@@ -130,6 +134,11 @@ class VectorShogi:
             games.final_packed,
         )
         self.reset(seed=seed)
+
+    @property
+    def positions(self) -> Records:
+        """``[N]`` `POSITION`: the records that kernels work on. Changing them is at your risk."""
+        return self._games.positions
 
     @property
     def packed(self) -> Records:
@@ -154,14 +163,21 @@ class VectorShogi:
 
     def reset(self, *, seed: int | None = None) -> VectorStep:
         """Begin all games anew; with `seed` exactly as an environment made with that seed does."""
-        if seed is not None:
-            self._games.random_states[:] = _random_states(seed, self.num_games)
-        self._games.rewards[:] = 0
-        self._games.terminations[:] = 0
-        self._games.winners[:] = -1
-        beginnings = np.full(self.num_games, BEGIN, dtype=np.int64)
-        self._pool.run(step_games, self.num_games, self._games, beginnings)
+        with self._stepping():
+            if seed is not None:
+                self._games.random_states[:] = _random_states(seed, self.num_games)
+            self._games.rewards[:] = 0
+            self._games.terminations[:] = 0
+            self._games.winners[:] = -1
+            beginnings = np.full(self.num_games, BEGIN, dtype=np.int64)
+            self._pool.run(step_games, self.num_games, self._games, beginnings)
         return self.last_step
+
+    def pair_games(self) -> VectorStep:
+        """Begin all games anew so that games 2k and 2k + 1 have the same start and opening."""
+        states = self._games.random_states
+        states[1::2] = states[: len(states) // 2 * 2 : 2]
+        return self.reset()
 
     def step(self, actions: npt.ArrayLike) -> VectorStep:
         """Play one action in each game, judge, and begin anew those that ended.
@@ -169,8 +185,9 @@ class VectorShogi:
         If any action is illegal, `IllegalMoveError` names game and move, and nothing is changed;
         with ``illegal="lose"`` the game ends there with `Termination.ILLEGAL_MOVE` instead.
         """
-        chosen = self._checked(actions)
-        self._pool.run(step_games, self.num_games, self._games, chosen)
+        with self._stepping():
+            chosen = self._checked(actions)
+            self._pool.run(step_games, self.num_games, self._games, chosen)
         return self.last_step
 
     def sample_actions(self) -> npt.NDArray[np.int64]:
@@ -189,8 +206,11 @@ class VectorShogi:
         self, out: npt.NDArray[Any] | None = None, *, dtype: npt.DTypeLike = np.float32
     ) -> npt.NDArray[Any]:
         """``[N, planes, 9, 9]``: the observation planes of all games, written into `out`."""
+        shape = (self.num_games, *self.features.shape)
         if out is None:
-            out = np.empty((self.num_games, *self.features.shape), dtype=dtype)
+            out = np.empty(shape, dtype=dtype)
+        if out.shape != shape:
+            raise ValueError(f"the planes need a buffer of shape {shape}, got {out.shape}")
         self._pool.run(self._encode, self.num_games, out)
         return out
 
@@ -237,6 +257,7 @@ class VectorShogi:
         for name in ("settings", "starts"):
             if not np.array_equal(state[name], own[name]):
                 raise KeiseiError(f"the saved state is of another environment: {name!r} differs")
+        _require_sound_state(state, self.ply_limit)
         for name, value in own.items():
             value[...] = state[name]
 
@@ -252,6 +273,18 @@ class VectorShogi:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(num_games={self.num_games}, features={self.features.name!r})"
+
+    @contextmanager
+    def _stepping(self) -> Iterator[None]:
+        """Keep a second thread out: kernels run without the GIL and trust what was checked."""
+        try:
+            token = self._tokens.pop()  # atomic, and unlike a lock it can be copied and pickled
+        except IndexError:
+            raise RuntimeError("this environment is being stepped by another thread") from None
+        try:
+            yield
+        finally:
+            self._tokens.append(token)
 
     def _checked(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
         chosen = np.asarray(actions)
@@ -323,6 +356,8 @@ def _start_records(
                 f"start {index} begins at ply {diagram.move_number - 1}, with {opening_plies} "
                 f"opening plies that leaves nothing below the ply limit of {ply_limit}"
             )
+        if sum(piece is not None and piece.kind is PieceKind.KING for piece in diagram.board) != 2:
+            raise IllegalPositionError(f"start {index} lacks a king")
         outcome = ShogiGame(diagram, declaration=declaration).outcome(claim_declaration=True)
         if outcome is not None:
             raise IllegalPositionError(
@@ -330,6 +365,42 @@ def _start_records(
             )
         records[index] = from_diagram(diagram)
     return records
+
+
+def _require_sound_state(state: Mapping[str, npt.NDArray[Any]], ply_limit: int) -> None:
+    """Refuse a damaged state: kernels would follow it out of their arrays."""
+    positions = state["positions"]
+    lengths = positions["ply"].astype(np.int64) - positions["start_ply"]
+    longest = np.maximum(lengths, state["final_lengths"]).max()
+    is_sound = (
+        (lengths >= 0).all()
+        and longest <= ply_limit
+        and (positions["turn"] <= 1).all()
+        and (state["buffers"] <= 1).all()
+        and (state["start_indices"] >= 0).all()
+        and (state["start_indices"] < len(state["starts"])).all()
+        and (state["random_states"] != 0).all()
+    )
+    if not is_sound:
+        raise KeiseiError("the saved state is damaged: a counter is out of range")
+    for name in ("packed", "final_packed"):
+        require_sound(state[name])
+    moves = np.zeros(MAX_LEGAL_MOVES, dtype=np.uint16)
+    for index, packed in enumerate(state["packed"]):
+        fresh = from_diagram(unpack_diagram(packed))
+        number, _ = legal_moves(fresh, moves)
+        are_equal = [
+            np.array_equal(fresh[name], positions[index][name])
+            for name in POSITION.names or ()
+            if name != "start_ply"
+        ]
+        listed = state["legal_actions"][index, :number]
+        if not (
+            all(are_equal)
+            and state["legal_counts"][index] == number
+            and np.array_equal(listed, moves[:number])
+        ):
+            raise KeiseiError(f"the saved state is damaged: game {index} contradicts itself")
 
 
 def _random_states(seed: int, number: int) -> npt.NDArray[np.uint64]:

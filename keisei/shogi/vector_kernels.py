@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keisei.constants import MAX_LEGAL_MOVES
+from keisei.constants import MOVE_BUFFER
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.mate import find_mate
 from keisei.shogi.movegen import legal_moves
@@ -152,7 +152,7 @@ def sample_actions(games: Games, actions: Array) -> None:
 @jit
 def find_mates(games: Games, columns: Array, start: int, stop: int) -> None:
     """Write into ``columns[N]`` where in its legal list each game has a mate in one, or -1."""
-    replies = np.zeros(MAX_LEGAL_MOVES, dtype=np.uint16)
+    replies = np.zeros(MOVE_BUFFER, dtype=np.uint16)
     for i in range(start, stop):
         columns[i] = find_mate(
             games.positions[i], games.legal_actions[i], games.legal_counts[i], replies

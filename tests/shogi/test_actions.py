@@ -7,7 +7,7 @@ from keisei.constants import NUM_ACTIONS, NUM_BOARD_ACTIONS
 from keisei.shogi.actions import MIRRORED_ACTIONS, PolicyOutputMapper, mirrored_square
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
-from keisei.shogi.pieces import Color
+from keisei.shogi.pieces import Color, PieceKind
 from tests.sampling import sample
 
 MAPPER = PolicyOutputMapper()
@@ -39,6 +39,24 @@ def test_check_values(usi: str, black: int, white: int) -> None:
     move = Move.from_usi(usi)
     assert MAPPER.index(move, Color.BLACK) == black
     assert MAPPER.index(move, Color.WHITE) == white
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        Move(70, 70),
+        Move(51, 286),
+        Move(-1, 5),
+        Move(None, 40, False, PieceKind.KING),
+        Move(None, 40, True, PieceKind.PAWN),
+        Move(None, 40),
+        Move(3, 40, False, PieceKind.PAWN),
+    ],
+    ids=lambda move: str(tuple(move)),
+)
+def test_what_is_no_move_has_no_index(move: Move) -> None:
+    with pytest.raises(ValueError, match=r"does not go|neither|only P L N S G B R"):
+        MAPPER.index(move, Color.BLACK)
 
 
 def test_actions_out_of_range_are_refused() -> None:

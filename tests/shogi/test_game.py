@@ -1,14 +1,17 @@
 """`ShogiGame`: playing, undoing, and what it says about illegal moves."""
 
 import random
+from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from keisei.errors import IllegalMoveError, KeiseiError, NotationError
+from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError, NotationError
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
 from keisei.shogi.pieces import Color, Piece, PieceKind, parse_square
+from keisei.shogi.rules import DeclarationRule
 from tests.sampling import sample
 
 
@@ -123,6 +126,29 @@ def test_every_refused_move_of_a_position_has_a_reason() -> None:
                 if move not in legal:
                     with pytest.raises(IllegalMoveError):
                         game.push(move)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"ply_limit": 0}, {"ply_limit": 65_536}, {"declaration": 99}], ids=str
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"ply_limit|DeclarationRule"):
+        ShogiGame(**settings)
+
+
+def test_repr_names_unusual_settings() -> None:
+    game = ShogiGame(ply_limit=80, declaration=DeclarationRule.OFF)
+    twin = eval(repr(game))
+    assert (twin.ply_limit, twin.declaration) == (80, DeclarationRule.OFF)
+
+
+def test_plies_are_counted_up_to_a_limit() -> None:
+    with pytest.raises(IllegalPositionError, match="move number 70000"):
+        ShogiGame(replace(ShogiGame().diagram, move_number=70_000))
+    game = ShogiGame()
+    game.position.ply = game.position.start_ply = 65_535
+    with pytest.raises(IllegalMoveError, match="ply 65535"):
+        game.push("7g7f")
 
 
 def test_actions_out_of_range_say_so() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from keisei.constants import MAX_LEGAL_MOVES
+from keisei.constants import MOVE_BUFFER
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.mate import NO_MATE, find_mate
 from keisei.shogi.vector import VectorShogi
@@ -15,7 +15,7 @@ from tests.sampling import sample
 
 
 def mate_of(game: ShogiGame) -> int:
-    replies = np.zeros(MAX_LEGAL_MOVES, dtype=np.uint16)
+    replies = np.zeros(MOVE_BUFFER, dtype=np.uint16)
     legal = game.legal_actions
     before = game.position.tobytes()
     column = int(find_mate(game.position, legal, len(legal), replies))

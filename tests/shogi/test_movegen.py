@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.pieces import Color, Piece, PieceKind
 from tests.oracles.libraries import LEGAL_MOVES
 from tests.oracles.slow_shogi import SlowShogi
 from tests.positions import random_endgames, random_games
@@ -71,6 +73,20 @@ def test_a_pawn_drop_may_not_mate(sfen: str, drop: str) -> None:
 def test_the_position_with_the_most_moves() -> None:
     game = ShogiGame("R8/2K1S1SSk/4B4/9/9/9/9/9/1L1L1L3 b RBGSNLP3g3n17p 1")
     assert len(usi_moves(game)) == MAX_LEGAL_MOVES
+
+
+@pytest.mark.kernels
+def test_positions_without_one_of_the_kings() -> None:
+    """Mating problems; the largest has more moves than any position with both kings."""
+    largest = ShogiGame("R8/2K1S1SS1/4B4/9/9/9/9/9/1L1L1L3 b RBGSNLP3g3n17p 1")
+    assert len(usi_moves(largest)) == 599 > MAX_LEGAL_MOVES
+    for game in itertools.islice(random_endgames(seed=4), sample(60, 6)):
+        for missing in Color:
+            king = Piece(missing, PieceKind.KING)
+            board = tuple(None if piece == king else piece for piece in game.diagram.board)
+            problem = ShogiGame(replace(game.diagram, board=board))
+            reference = SlowShogi.from_sfen(problem.sfen())
+            assert usi_moves(problem) == reference.legal_moves(), problem
 
 
 @pytest.mark.kernels

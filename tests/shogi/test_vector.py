@@ -1,6 +1,7 @@
 """Many games at once: against single games, across threads, seeds, errors, saved states."""
 
 import itertools
+import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,50 @@ def test_a_state_of_another_environment_is_refused(other: VectorShogi) -> None:
     assert run(env, 3) == before
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("positions", "ply", 60_000),
+        ("positions", "turn", 7),
+        ("positions", "key", 1),
+        ("positions", "pieces", 1),
+        ("packed", "board", 255),
+        ("packed", "hands", 99),
+        ("final_packed", "board", 200),
+        ("legal_counts", None, 20_000),
+        ("legal_actions", None, 5),
+        ("start_indices", None, 9),
+        ("start_indices", None, -1),
+        ("final_lengths", None, 10_000),
+        ("buffers", None, 3),
+        ("random_states", None, 0),
+    ],
+)
+def test_a_damaged_state_is_refused_and_nothing_changes(
+    name: str, field: str | None, value: int
+) -> None:
+    env = VectorShogi(3)
+    run(env, 3)
+    state, before = env.state(), env.state()
+    (state[name] if field is None else state[name][field])[1] = value
+    with pytest.raises(KeiseiError, match="damaged"):
+        env.restore(state)
+    assert all(equal(before[key], array) for key, array in env.state().items())
+
+
+def test_a_second_thread_is_kept_out() -> None:
+    env = VectorShogi(2)
+    with env._stepping(), pytest.raises(RuntimeError, match="another thread"):
+        env.step(env.sample_actions())
+    env.step(env.sample_actions())
+
+
+def test_environments_can_be_copied() -> None:
+    env = VectorShogi(2, seed=3)
+    twin = pickle.loads(pickle.dumps(env))
+    assert run(twin, 5) == run(env, 5)
+
+
 @pytest.mark.kernels
 def test_an_illegal_action_is_refused_and_nothing_changes() -> None:
     env = VectorShogi(3)
@@ -238,12 +283,15 @@ def test_games_begin_at_the_given_starts_after_random_opening_plies() -> None:
 
 @pytest.mark.kernels
 def test_openings_that_end_the_game_are_tried_again() -> None:
-    # One legal move, and it leaves the other side without any: every opening ends the game.
-    start = "k8/9/1G7/9/9/9/9/9/8K b - 1"
-    env = VectorShogi(sample(64, 4), starts=[start], opening_plies=1, seed=0)
-    assert all(count > 0 for count in env.legal_counts)
-    mates_only = VectorShogi(2, starts=["7lk/7pl/7N1/9/9/9/9/9/9 w - 1"], opening_plies=2)
-    assert (mates_only.legal_counts > 0).all()
+    # Whatever White plays, Black declares: no opening of one ply is possible.
+    start = "4K4/PPPPPPPPP/4G4/9/9/9/9/9/4k4 w R2B3GP 1"
+    env = VectorShogi(sample(16, 2), starts=[start], opening_plies=1, seed=0)
+    assert set(env.packed.ply.tolist()) == {0}, "such games start without an opening"
+    # With an opening that ends the game only now and then, others are tried.
+    start = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
+    env = VectorShogi(sample(256, 8), starts=[start], opening_plies=1, seed=0)
+    assert set(env.packed.ply.tolist()) == {1}
+    assert (env.legal_counts > 0).all()
 
 
 @pytest.mark.kernels
@@ -261,6 +309,8 @@ def test_planes_and_masks_on_request() -> None:
     assert np.array_equal(buffer, planes)
     assert np.array_equal(mask_buffer, mask)
     assert env.planes(dtype=np.uint8).dtype == np.uint8
+    with pytest.raises(ValueError, match="buffer of shape"):
+        env.planes(np.empty((6, *env.features.shape), dtype=np.float32))
     with pytest.raises(ValueError, match="contiguous bool buffer"):
         env.legal_mask(np.zeros((4, NUM_ACTIONS), dtype=np.bool_))
 
@@ -283,6 +333,7 @@ def test_arrays_are_exposed_without_copies() -> None:
         ({"threads": 0}, ValueError, "threads is 0"),
         ({"illegal": "ignore"}, ValueError, "'raise' or 'lose'"),
         ({"starts": []}, ValueError, "at least one"),
+        ({"starts": ["4k4/9/9/9/9/9/9/9/9 b G 1"]}, IllegalPositionError, "lacks a king"),
         ({"starts": STARTPOS_SFEN}, ValueError, "a list"),
         ({"starts": ["4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"]}, IllegalPositionError, "checkmate"),
         ({"starts": ["4k4/9/9/9/9/9/9/9/4K4 b - 600"]}, IllegalPositionError, "ply limit of 512"),

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import logger, spaces
 
-from keisei.constants import NUM_ACTIONS, NUM_PIECE_KINDS
+from keisei.constants import MAX_PLY, NUM_ACTIONS, NUM_PIECE_KINDS
 from keisei.errors import IllegalPositionError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import FeatureSpec, feature_spec
-from keisei.shogi.game import NO_PLY_LIMIT, ShogiGame
+from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import NO_MOVE, pack_game
 from keisei.shogi.pieces import Color
 from keisei.shogi.position import FIRST_ENEMY_CODE, LAST_SQUARE, Records
@@ -57,8 +57,8 @@ class GameSettings:
             raise ValueError("starts must be a list of at least one position")
         if opening_plies < 0:
             raise ValueError(f"opening_plies is {opening_plies}, it must not be negative")
-        if not 1 <= ply_limit <= NO_PLY_LIMIT:
-            raise ValueError(f"ply_limit is {ply_limit}, it must be from 1 to {NO_PLY_LIMIT}")
+        if not 1 <= ply_limit <= MAX_PLY:
+            raise ValueError(f"ply_limit is {ply_limit}, it must be from 1 to {MAX_PLY}")
         self.features = feature_spec(features) if isinstance(features, str) else features
         self.starts = tuple(starts)
         self.opening_plies = opening_plies
