@@ -56,7 +56,12 @@ def jit_inner(function: Kernel) -> Kernel:
     return _compiled(function, for_python=False)
 
 
-def _compiled(function: Kernel, *, for_python: bool) -> Kernel:
+def jit_inline(function: Kernel) -> Kernel:
+    """Like `jit_inner`, for functions with a single caller: compiled as a part of it, not twice."""
+    return _compiled(function, for_python=False, inline="always")
+
+
+def _compiled(function: Kernel, *, for_python: bool, inline: str = "never") -> Kernel:
     if numba.config.DISABLE_JIT:
         return function
     with _decorating:
@@ -69,6 +74,7 @@ def _compiled(function: Kernel, *, for_python: bool) -> Kernel:
                 nogil=True,
                 error_model="numpy",
                 no_cpython_wrapper=not for_python,
+                inline=inline,
             )
         finally:
             numba.config.CACHE_DIR = previous

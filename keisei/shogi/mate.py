@@ -4,9 +4,12 @@ Only moves that can give check are played: to a square from which the piece atta
 king, or off a line between an own slider and that king.
 """
 
-import numpy as np
+from typing import NamedTuple
 
-from keisei.constants import NUM_SQUARES
+import numpy as np
+import numpy.typing as npt
+
+from keisei.constants import MOVE_BUFFER, NUM_SQUARES
 from keisei.shogi.attacks import bishop_attacks, lance_attacks, rook_attacks
 from keisei.shogi.bitboard import Bitboard, bit, highest, load, store
 from keisei.shogi.jit import int64, jit, jit_inner
@@ -17,6 +20,7 @@ from keisei.shogi.position import (
     OWN,
     Array,
     Record,
+    Records,
     decode,
     enemy_pieces,
     play,
@@ -42,18 +46,54 @@ from keisei.shogi.tables import (
 NO_MATE = -1
 
 
-@jit
-def find_mate(position: Record, moves: Array, number: int, replies: Array) -> int:
-    """The place in ``moves[:number]``, all legal, of the first one that mates; or -1.
+class MateScratch(NamedTuple):
+    """What the search for mates overwrites: a row for each position."""
 
-    ``replies[1024]`` (uint16) is overwritten; `position` is left as it was.
+    replies: npt.NDArray[np.uint16]  # [B, 1024]
+    checking: npt.NDArray[np.uint64]  # [B, classes, 2]
+
+    @classmethod
+    def of(cls, positions: int) -> "MateScratch":
+        """Scratch space for so many positions."""
+        return cls(
+            np.zeros((positions, MOVE_BUFFER), dtype=np.uint16),
+            np.zeros((positions, NUM_CLASSES, 2), dtype=np.uint64),
+        )
+
+
+@jit
+def find_mates(
+    positions: Records,
+    legal_actions: Array,
+    legal_counts: Array,
+    scratch: MateScratch,
+    columns: Array,
+    start: int,
+    stop: int,
+) -> None:
+    """Write into ``columns`` where in its legal list each position has a mate in one, or -1.
+
+    Positions `start` to `stop` of ``positions[B]``, ``legal_actions[B, M]``, ``legal_counts[B]``
+    are looked at, and left as they were.
     """
+    for index in range(start, stop):
+        columns[index] = _find_mate(
+            positions[index],
+            legal_actions[index],
+            legal_counts[index],
+            scratch.replies[index],
+            scratch.checking[index],
+        )
+
+
+@jit_inner
+def _find_mate(position: Record, moves: Array, number: int, replies: Array, checking: Array) -> int:
+    """The place in ``moves[:number]``, all legal, of the first one that mates; or -1."""
     mover = int64(position.turn)
     other = 1 - mover
     king = int64(position.kings[other, OWN])
     if king == NO_SQUARE:
         return NO_MATE
-    checking = np.zeros((NUM_CLASSES, 2), dtype=np.uint64)
     _write_checking_squares(position, other, checking)
     unveiling = _unveiling_pieces(position, other)
     for index in range(number):

@@ -21,7 +21,7 @@ from keisei.constants import (
 from keisei.errors import KeiseiError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.jit import int64, jit, jit_inner
+from keisei.shogi.jit import int64, jit
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import (
     FIRST_ENEMY_CODE,
@@ -29,10 +29,12 @@ from keisei.shogi.position import (
     Array,
     Record,
     Records,
+    change_hand,
     decode,
     new_positions,
+    put_piece,
 )
-from keisei.shogi.setup import set_up, to_diagram
+from keisei.shogi.setup import begin_set_up, to_diagram
 
 _HAND_LIMITS = np.array(HAND_LIMITS, dtype=np.int64)
 
@@ -113,19 +115,17 @@ def pack(
 @jit
 def unpack(packed: Record, position: Record) -> None:
     """Set up a zeroed `position` from its packed form; its game starts here, without history."""
-    board = np.zeros(NUM_SQUARES, dtype=np.uint8)
-    hands = np.zeros((2, NUM_HAND_KINDS), dtype=np.uint8)
     turn = int64(packed.turn)
+    begin_set_up(position, turn, int64(packed.ply))
     for sq in range(NUM_SQUARES):
         code = int64(packed.board[sq])
-        if turn:
-            board[LAST_SQUARE - sq] = _other_side(code)
-        else:
-            board[sq] = code
+        if code >= FIRST_ENEMY_CODE:
+            put_piece(position, 1 - turn, code - FIRST_ENEMY_CODE, LAST_SQUARE - sq)
+        elif code:
+            put_piece(position, turn, code - 1, sq)
     for kind in range(NUM_HAND_KINDS):
-        hands[turn, kind] = packed.hands[0, kind]
-        hands[1 - turn, kind] = packed.hands[1, kind]
-    set_up(position, board, hands, turn, int64(packed.ply))
+        change_hand(position, turn, kind, int64(packed.hands[0, kind]))
+        change_hand(position, 1 - turn, kind, int64(packed.hands[1, kind]))
 
 
 @jit
@@ -143,14 +143,6 @@ def find_damaged(packed: Records) -> int:
         if not is_sound:
             return index
     return -1
-
-
-@jit_inner
-def _other_side(code: int) -> int:
-    """The code of the same piece for the other side."""
-    if code == 0:
-        return 0
-    return code + NUM_PIECE_KINDS if code < FIRST_ENEMY_CODE else code - NUM_PIECE_KINDS
 
 
 @jit

@@ -3,7 +3,7 @@
 import numpy as np
 
 from keisei.constants import MOVE_BUFFER
-from keisei.shogi.jit import int64, jit
+from keisei.shogi.jit import jit
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Record, play, undo
 
@@ -16,35 +16,38 @@ def perft(position: Record, depth: int, *, bulk: bool = True) -> int:
     if depth <= 0:
         return 1
     stack = np.zeros((depth, MOVE_BUFFER), dtype=np.uint16)
-    return int(count_leaves(position, depth, stack, bulk))
+    levels = np.zeros((depth, 3), dtype=np.int64)
+    return int(count_leaves(position, stack, levels, bulk))
+
+
+LEFT, MOVE, CAPTURED = range(3)
+"""Columns of `levels`: moves still to be played, the move being looked into, what it captured."""
 
 
 @jit
-def count_leaves(position: Record, depth: int, stack: Array, bulk: bool) -> int:
-    """Depth-first with an explicit stack: ``stack[level]`` holds the moves still to be played."""
-    left = np.zeros(depth, dtype=np.int64)
-    current = np.zeros(depth, dtype=np.int64)
-    captured = np.zeros(depth, dtype=np.int64)
-    nodes = 0
-    level = 0
-    left[0], _ = legal_moves(position, stack[0])
+def count_leaves(position: Record, stack: Array, levels: Array, bulk: bool) -> int:
+    """Depth-first over ``stack[depth, 1024]``, which holds the moves of each level."""
+    last = len(stack) - 1
+    nodes, level = 0, 0
+    is_new = True
     while True:
-        if bulk and level == depth - 1:
-            nodes += left[level]
-            left[level] = 0
-        if left[level] == 0:
-            if level == 0:
-                return nodes
-            level -= 1
-            undo(position, current[level], captured[level])
-            continue
-        left[level] -= 1
-        move = int64(stack[level, left[level]])
-        captured[level] = play(position, move)
-        if level == depth - 1:
+        if is_new:  # the only call of the generator: each is a copy that has to be compiled
+            levels[level, LEFT], _ = legal_moves(position, stack[level])
+            if bulk and level == last:
+                nodes += levels[level, LEFT]
+                levels[level, LEFT] = 0
+        is_new = levels[level, LEFT] > 0
+        if is_new:
+            levels[level, LEFT] -= 1
+            levels[level, MOVE] = stack[level, levels[level, LEFT]]
+            levels[level, CAPTURED] = play(position, levels[level, MOVE])
+            if level < last:
+                level += 1
+                continue
             nodes += 1
-            undo(position, move, captured[level])
-            continue
-        current[level] = move
-        level += 1
-        left[level], _ = legal_moves(position, stack[level])
+            is_new = False
+        elif level == 0:
+            return nodes
+        else:
+            level -= 1
+        undo(position, levels[level, MOVE], levels[level, CAPTURED])

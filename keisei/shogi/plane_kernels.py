@@ -1,4 +1,6 @@
-"""The kernels that write observation planes from packed positions, ``[B]`` at a time.
+"""The functions that write observation planes from packed positions, ``[B]`` at a time.
+
+Those that touch many squares are kernels; for the others NumPy is as fast.
 
 Each writes ``planes[b, first + k, square]`` (float32, 0 to 1) of an array that is zero there.
 """
@@ -60,39 +62,29 @@ def write_core46(packed: Records, planes: Array, first: int) -> None:
         _fill(planes, b, first + _PLY, 0, NUM_SQUARES, progress)
 
 
-@jit
 def write_check(packed: Records, planes: Array, first: int) -> None:
     """One plane: the mover is in check."""
-    for b in range(len(packed)):
-        if packed[b].in_check:
-            _fill(planes, b, first, 0, NUM_SQUARES, 1.0)
+    planes[:, first] = packed["in_check"][:, None] != 0
 
 
-@jit
 def write_repetition(packed: Records, planes: Array, first: int) -> None:
     """Three planes: this position has occurred once, twice, three times before."""
-    for b in range(len(packed)):
-        occurrences = min(int64(packed[b].repetitions), _SHOWN_REPETITIONS)
-        if occurrences:
-            _fill(planes, b, first + occurrences - 1, 0, NUM_SQUARES, 1.0)
+    occurrences = np.minimum(packed["repetitions"], _SHOWN_REPETITIONS)
+    for number in range(1, _SHOWN_REPETITIONS + 1):
+        planes[:, first + number - 1] = occurrences[:, None] == number
 
 
-@jit
 def write_prom_zone(packed: Records, planes: Array, first: int) -> None:
     """Two planes, always the same: where the mover and where the opponent promotes."""
-    for b in range(len(packed)):
-        _fill(planes, b, first, 0, _ZONE_SQUARES, 1.0)
-        _fill(planes, b, first + 1, NUM_SQUARES - _ZONE_SQUARES, NUM_SQUARES, 1.0)
+    planes[:, first, :_ZONE_SQUARES] = 1.0
+    planes[:, first + 1, NUM_SQUARES - _ZONE_SQUARES :] = 1.0
 
 
-@jit
 def write_last2ply(packed: Records, planes: Array, first: int) -> None:
     """Four planes: from and to of the last move, from and to of the one before."""
-    for b in range(len(packed)):
-        for which in range(4):
-            sq = int64(packed[b].last_moves[which])
-            if sq < NUM_SQUARES:
-                planes[b, first + which, sq] = 1.0
+    squares = packed["last_moves"]
+    rows, which = np.nonzero(squares < NUM_SQUARES)
+    planes[rows, first + which, squares[rows, which]] = 1.0
 
 
 @jit

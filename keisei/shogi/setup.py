@@ -6,7 +6,7 @@ from keisei.constants import NUM_HAND_KINDS, NUM_PIECE_KINDS, NUM_SQUARES
 from keisei.errors import IllegalPositionError
 from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.diagram import Diagram
-from keisei.shogi.jit import int64, jit
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.pieces import Color, Piece, PieceKind
 from keisei.shogi.position import (
     ENEMY,
@@ -22,12 +22,23 @@ from keisei.shogi.position import (
 from keisei.shogi.tables import NO_SQUARE, WHITE_TO_MOVE_KEY
 
 
-@jit
-def set_up(position: Record, board: Array, hands: Array, turn: int, ply: int) -> None:
-    """Fill a zeroed record from ``board[81]`` (Black's view, piece codes) and ``hands[2, 7]``."""
+@jit_inner
+def begin_set_up(position: Record, turn: int, ply: int) -> None:
+    """Everything but the pieces of a zeroed record."""
     for view in range(2):
         position.kings[view, OWN] = NO_SQUARE
         position.kings[view, ENEMY] = NO_SQUARE
+    position.turn = turn
+    position.ply = ply
+    position.start_ply = ply
+    if turn:
+        position.key ^= WHITE_TO_MOVE_KEY
+
+
+@jit
+def set_up(position: Record, board: Array, hands: Array, turn: int, ply: int) -> None:
+    """Fill a zeroed record from ``board[81]`` (Black's view, piece codes) and ``hands[2, 7]``."""
+    begin_set_up(position, turn, ply)
     for sq in range(NUM_SQUARES):
         code = int64(board[sq])
         if code >= FIRST_ENEMY_CODE:
@@ -37,11 +48,6 @@ def set_up(position: Record, board: Array, hands: Array, turn: int, ply: int) ->
     for color in range(2):
         for kind in range(NUM_HAND_KINDS):
             change_hand(position, color, kind, int64(hands[color, kind]))
-    position.turn = turn
-    position.ply = ply
-    position.start_ply = ply
-    if turn:
-        position.key ^= WHITE_TO_MOVE_KEY
 
 
 def from_diagram(diagram: Diagram) -> Record:

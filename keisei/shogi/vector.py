@@ -19,6 +19,7 @@ from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.legality import why_action_is_illegal
+from keisei.shogi.mate import MateScratch, find_mates
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
 from keisei.shogi.packed import new_packed, require_sound, unpack_diagram
@@ -32,7 +33,6 @@ from keisei.shogi.vector_kernels import (
     FORFEIT,
     Games,
     find_illegal,
-    find_mates,
     sample_actions,
     step_games,
     write_mask,
@@ -119,6 +119,7 @@ class VectorShogi:
         self.illegal = illegal
         self._pool = RangePool(threads)
         self._tokens = ["may step"]
+        self._mate_scratch: MateScratch | None = None
         self._games = _new_games(
             num_games, _start_records(starts, ply_limit, opening_plies, self.declaration), ply_limit
         )
@@ -193,13 +194,25 @@ class VectorShogi:
     def sample_actions(self) -> npt.NDArray[np.int64]:
         """``[N]``: a uniformly random legal action for each game, from the environment's seed."""
         actions = np.empty(self.num_games, dtype=np.int64)
-        sample_actions(self._games, actions)
+        games = self._games
+        sample_actions(games.legal_actions, games.legal_counts, games.random_states, actions)
         return actions
 
     def mates_in_one(self) -> npt.NDArray[np.int64]:
         """``[N]``: the column of ``legal_actions`` that mates, -1 where no move does."""
         columns = np.empty(self.num_games, dtype=np.int64)
-        self._pool.run(find_mates, self.num_games, self._games, columns)
+        games = self._games
+        if self._mate_scratch is None:
+            self._mate_scratch = MateScratch.of(self.num_games)
+        self._pool.run(
+            find_mates,
+            self.num_games,
+            games.positions,
+            games.legal_actions,
+            games.legal_counts,
+            self._mate_scratch,
+            columns,
+        )
         return columns
 
     def planes(
@@ -221,7 +234,7 @@ class VectorShogi:
             out = np.empty(shape, dtype=np.bool_)
         if out.shape != shape or out.dtype != np.bool_ or not out.flags.c_contiguous:
             raise ValueError(f"the mask needs a contiguous bool buffer of shape {shape}")
-        self._pool.run(write_mask, self.num_games, self._games, out)
+        self._pool.run(write_mask, self.num_games, self.legal_actions, self.legal_counts, out)
         return out
 
     def outcome(self, index: int) -> Outcome | None:
@@ -294,14 +307,16 @@ class VectorShogi:
                 f"got {chosen.dtype} of shape {chosen.shape}"
             )
         chosen = chosen.astype(np.int64)  # a copy: forfeits are marked in it
-        index = -1
-        while (index := int(find_illegal(self._games, chosen, index + 1))) >= 0:
+        games, index = self._games, -1
+        while True:
+            index = int(find_illegal(games.legal_actions, games.legal_counts, chosen, index + 1))
+            if index < 0:
+                return chosen
             action = int(chosen[index])
             if self.illegal == "raise" or not 0 <= action < NUM_ACTIONS:
-                reason = why_action_is_illegal(self._games.positions[index], action)
+                reason = why_action_is_illegal(games.positions[index], action)
                 raise IllegalMoveError(f"game {index}: {reason}")
             chosen[index] = FORFEIT
-        return chosen
 
     def _encode(self, out: npt.NDArray[Any], start: int, stop: int) -> None:
         self.features.encode(self._games.packed[start:stop], out[start:stop])

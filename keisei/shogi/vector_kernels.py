@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keisei.constants import MOVE_BUFFER
-from keisei.shogi.jit import int64, jit, jit_inner
-from keisei.shogi.mate import find_mate
+from keisei.shogi.jit import int64, jit, jit_inline, jit_inner
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.packed import pack
 from keisei.shogi.position import Array, Records, play
@@ -86,11 +84,11 @@ def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
                 break
             else:
                 opening_left -= 1
-                choice = _random_below(games, i, games.legal_counts[i])
+                choice = random_below(games.random_states, i, games.legal_counts[i])
                 move = int64(games.legal_actions[i, choice])
 
 
-@jit_inner
+@jit_inline
 def _report(games: Games, i: int, mover: int, termination: int, winner: int) -> None:
     """Say how the move that `mover` just played in game `i` ended."""
     games.terminations[i] = termination
@@ -103,13 +101,15 @@ def _report(games: Games, i: int, mover: int, termination: int, winner: int) -> 
         games.buffers[i] = 1 - games.buffers[i]
 
 
-@jit_inner
+@jit_inline
 def _advance(games: Games, i: int, move: int) -> tuple[int, int]:
     """Play a move in game `i`, or begin it: (termination, winner) of the new position."""
     position = games.positions[i]
     buffer = int64(games.buffers[i])
     if move == BEGIN:
-        which = _random_below(games, i, len(games.starts)) if len(games.starts) > 1 else 0
+        which = 0
+        if len(games.starts) > 1:
+            which = random_below(games.random_states, i, len(games.starts))
         games.start_indices[i, buffer] = which
         games.positions[i] = games.starts[which]
         length = 0
@@ -130,51 +130,45 @@ def _advance(games: Games, i: int, move: int) -> tuple[int, int]:
 
 
 @jit
-def find_illegal(games: Games, actions: Array, start: int) -> int:
+def find_illegal(legal_actions: Array, legal_counts: Array, actions: Array, start: int) -> int:
     """The first game from `start` on whose action is not among its legal ones, or -1."""
     for i in range(start, len(actions)):
         action = actions[i]
         found = False
-        for k in range(games.legal_counts[i]):  # no early exit: this way the loop is vectorised
-            found |= int64(games.legal_actions[i, k]) == action
+        for k in range(legal_counts[i]):  # no early exit: this way the loop is vectorised
+            found |= int64(legal_actions[i, k]) == action
         if not found:
             return i
     return -1
 
 
 @jit
-def sample_actions(games: Games, actions: Array) -> None:
+def sample_actions(
+    legal_actions: Array, legal_counts: Array, random_states: Array, actions: Array
+) -> None:
     """Write a uniformly random legal action of each game into ``actions[N]``."""
     for i in range(len(actions)):
-        actions[i] = games.legal_actions[i, _random_below(games, i, games.legal_counts[i])]
+        actions[i] = legal_actions[i, random_below(random_states, i, legal_counts[i])]
 
 
 @jit
-def find_mates(games: Games, columns: Array, start: int, stop: int) -> None:
-    """Write into ``columns[N]`` where in its legal list each game has a mate in one, or -1."""
-    replies = np.zeros(MOVE_BUFFER, dtype=np.uint16)
-    for i in range(start, stop):
-        columns[i] = find_mate(
-            games.positions[i], games.legal_actions[i], games.legal_counts[i], replies
-        )
-
-
-@jit
-def write_mask(games: Games, mask: Array, start: int, stop: int) -> None:
+def write_mask(
+    legal_actions: Array, legal_counts: Array, mask: Array, start: int, stop: int
+) -> None:
     """Write the dense legal mask, ``bool[N, 13527]``, of games `start` to `stop`."""
     for i in range(start, stop):
         for action in range(mask.shape[1]):
             mask[i, action] = False
-        for k in range(games.legal_counts[i]):
-            mask[i, games.legal_actions[i, k]] = True
+        for k in range(legal_counts[i]):
+            mask[i, legal_actions[i, k]] = True
 
 
 @jit_inner
-def _random_below(games: Games, i: int, bound: int) -> int:
+def random_below(states: Array, i: int, bound: int) -> int:
     """A uniform number in ``0 .. bound - 1`` from game `i`'s own xorshift64 generator."""
-    state = games.random_states[i]
+    state = states[i]
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
     state ^= state << np.uint64(17)
-    games.random_states[i] = state
+    states[i] = state
     return int64((state >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))

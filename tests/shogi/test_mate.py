@@ -6,21 +6,23 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from keisei.constants import MOVE_BUFFER
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.mate import NO_MATE, find_mate
+from keisei.shogi.mate import NO_MATE, MateScratch, find_mates
+from keisei.shogi.position import new_positions
 from keisei.shogi.vector import VectorShogi
 from tests.positions import random_endgames, random_games
 from tests.sampling import sample
 
 
 def mate_of(game: ShogiGame) -> int:
-    replies = np.zeros(MOVE_BUFFER, dtype=np.uint16)
-    legal = game.legal_actions
-    before = game.position.tobytes()
-    column = int(find_mate(game.position, legal, len(legal), replies))
-    assert game.position.tobytes() == before
-    return column
+    positions = new_positions(1)
+    positions[0] = game.position
+    columns = np.zeros(1, dtype=np.int64)
+    legal = game.legal_actions[None]
+    counts = np.array([legal.shape[1]], dtype=np.int32)
+    find_mates(positions, legal, counts, MateScratch.of(1), columns, 0, 1)
+    assert positions[0] == game.position
+    return int(columns[0])
 
 
 def mates(game: ShogiGame) -> list[int]:
