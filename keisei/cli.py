@@ -4,29 +4,39 @@ A subcommand is a plain function, registered below. It imports what it needs whe
 ``keisei --help`` has to answer at once, and numba and torch take seconds to import.
 """
 
+import errno
 import io
+import os
 import sys
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, NoReturn
 
 import typer
 
 from keisei import __version__
+from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
+from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
 from keisei.commands.perft import perft
+from keisei.commands.runs import runs
 from keisei.commands.show import show
+from keisei.commands.train import train
 from keisei.errors import KeiseiError
 
 USER_ERROR = 2
 """Exit code when the user's input or set-up is at fault."""
+
+_PIPE_IS_CLOSED = errno.EINVAL if sys.platform == "win32" else errno.EPIPE
 
 app = typer.Typer(
     help="A Shogi player that teaches itself, from nothing, by self-play.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _command in (doctor, perft, show, convert):
+for _command in (train, runs, describe, doctor, perft, show, convert):
     app.command()(_command)
+app.add_typer(benchmark_app, name="benchmark")
 
 
 def _print_version(wanted: bool) -> None:
@@ -53,14 +63,35 @@ def main() -> None:
     try:
         app()
     except KeiseiError as error:
-        from rich.console import Console
-
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False)
-        sys.exit(USER_ERROR)
+        _exit_with(str(error))
+    except OSError as error:
+        # Errors of opening a file name it, those of writing to an open stream name none.
+        if error.filename is not None or error.errno not in (errno.ENOSPC, _PIPE_IS_CLOSED):
+            raise
+        _discard_output()
+        _exit_with(f"cannot write the output: {error.strerror}")
 
 
 def _write_utf8() -> None:
-    """Kanji survive redirection also where the locale's encoding has none, as on Windows."""
+    """Kanji survive redirection also where the locale's encoding has none, as on Windows.
+
+    File names can hold bytes that are no text: they are shown by an escape instead of failing.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _exit_with(message: str) -> NoReturn:
+    from rich.console import Console
+
+    Console(stderr=True).print(
+        f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True
+    )
+    sys.exit(USER_ERROR)
+
+
+def _discard_output() -> None:
+    """Let go of what is still buffered: Python would try to write it once more as it exits."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,9 @@
 
 import os
 import secrets
+import stat
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from keisei.errors import KeiseiError
@@ -15,23 +18,60 @@ def read_bytes(path: Path) -> bytes:
     """What a file holds."""
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise FileAccessError(f"cannot read {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise FileAccessError(f"cannot read {path}: {_reason(error)}") from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file aside and move it into place: a reader sees the old one or all of the new one.
 
-    If anything fails, a full disk for example, the old file stays as it was.
+    If anything fails, a full disk for example, the old file stays as it was. A file that is
+    replaced passes its permissions on; a symbolic link stays and what it leads to is replaced.
+    Where there is something other than a file, a pipe or ``/dev/stdout``, `data` is written to it.
     """
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with aside.open("wb") as file:
+        target = _replaceable(path)
+        if target is None:
+            path.write_bytes(data)
+        else:
+            _replace(target, data)
+    except (OSError, ValueError) as error:
+        raise FileAccessError(f"cannot write {path}: {_reason(error)}") from error
+
+
+def _replaceable(path: Path) -> Path | None:
+    """The file that `path` leads to, there already or not; None if that is no ordinary file."""
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return target
+    # /dev/stdout can lead to a file that has no name any more.
+    return target if is_file and target.exists() else None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    old_mode = path.stat().st_mode & 0o777 if path.exists() else None
+    if old_mode is not None and not os.access(path, os.W_OK):
+        # Moving another file over it would succeed, except on Windows.
+        raise PermissionError("it is write-protected")
+    # The name is short: next to a name of the longest length allowed it has to be allowed too.
+    aside = path.with_name(f".{secrets.token_hex(4)}.tmp")
+    try:
+        mode = 0o666 if old_mode is None else old_mode
+        with open(aside, "xb", opener=partial(os.open, mode=mode)) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if old_mode is not None:  # so far it is that without the bits of the umask
+            with suppress(OSError):  # some file systems have no permissions
+                aside.chmod(old_mode)
         aside.replace(path)
-    except OSError as error:
-        raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink()
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Why the system refuses: a ValueError is a name that it cannot even be asked about."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,9 +1,12 @@
 """The command line as a whole; each subcommand has its own tests."""
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -11,15 +14,28 @@ import typer
 from keisei import __version__, cli
 from keisei.errors import KeiseiError
 
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="names are text on Windows")
+MOVES = "PI\n+\n+7776FU\n-3334FU\n%TORYO\n"
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    options = {"stdout": subprocess.PIPE, **options}
     return subprocess.run(
         [sys.executable, "-m", "keisei", *arguments],
-        capture_output=True,
+        stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
         check=False,
+        **options,
     )
+
+
+def the_error(result: subprocess.CompletedProcess[str]) -> str:
+    """What a run says that ended as user errors have to: one line, no more, and exit code 2."""
+    assert (result.returncode, result.stdout or "") == (cli.USER_ERROR, ""), result.stderr
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
 
 
 def test_version_is_printed() -> None:
@@ -99,3 +115,88 @@ def test_kanji_can_be_redirected_everywhere(monkeypatch: pytest.MonkeyPatch) -> 
     redirected.write("玉")
     redirected.flush()
     assert written.getvalue().decode("utf-8").endswith("玉")
+
+
+@pytest.mark.parametrize("path", [".", "", "file/board.svg"])
+def test_pictures_that_cannot_be_written_are_one_line(path: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    error = the_error(run("show", "--svg", path, cwd=tmp_path))
+    assert error.startswith(f"cannot write {Path(path)}: ")
+
+
+def test_game_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
+    """The line is as long as it has to be: it is not broken at 80 columns."""
+    missing = tmp_path / f"{'long-' * 20}name.kif"
+    folder = tmp_path / "folder.kif"
+    folder.mkdir()
+    target = tmp_path / "out.csa"
+    for source in (missing, folder):
+        error = the_error(run("convert", str(source), str(target)))
+        assert error.startswith(f"cannot read {source}: ")
+    assert not target.exists()
+
+
+def test_game_files_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
+    source, target = tmp_path / "game.csa", tmp_path / "folder.csa"
+    source.write_text(MOVES)
+    target.mkdir()
+    error = the_error(run("convert", str(source), str(target)))
+    assert error.startswith(f"cannot write {target}: ")
+
+
+def test_game_files_of_others_are_explained(tmp_path: Path) -> None:
+    source = tmp_path / "game.csa"
+    source.write_text(MOVES)
+    source.chmod(0)
+    if os.access(source, os.R_OK):
+        pytest.skip("this user may read everything")
+    result = run("convert", str(source), str(tmp_path / "out.csa"))
+    assert (result.returncode, result.stdout) == (cli.USER_ERROR, "")
+    assert "Traceback" not in result.stderr
+
+
+@posix_only
+def test_names_that_are_not_text_can_be_complained_about(tmp_path: Path) -> None:
+    error = the_error(run("convert", os.fsdecode(b"\xff.kif"), "out.csa", cwd=tmp_path))
+    assert error.startswith("cannot read \\udcff.kif: ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are text here")
+def test_names_that_are_not_text_can_be_reported(tmp_path: Path) -> None:
+    name = os.fsdecode(b"\xff.csa")
+    (tmp_path / name).write_text(MOVES)
+    result = run("convert", name, "out.kif", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "1 game, 2 moves: \\udcff.csa -> out.kif\n"
+
+
+def test_positions_that_cannot_be_read_are_one_line() -> None:
+    assert "an SFEN has a board" in the_error(run("perft", "--sfen", "nonsense"))
+
+
+def test_numbers_out_of_range_are_wrong_usage() -> None:
+    result = run("perft", "--depth", "21")
+    assert (result.returncode, result.stdout) == (cli.USER_ERROR, "")
+    assert "--depth" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
+def test_a_full_disk_is_one_line(arguments: list[str], unbuffered: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        error = the_error(run(*arguments, stdout=full, env=environment))
+    assert error == "cannot write the output: No space left on device"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_gone_is_no_bug(unbuffered: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = run("--version", stdout=writer, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+    os.close(writer)
+    assert result.returncode in (1, cli.USER_ERROR)
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from keisei.benchmark.env import Bar, EnvReport
+    from keisei.benchmark.env_report import Bar, EnvReport
     from keisei.benchmark.timing import Rate
 
 benchmark_app = typer.Typer(
@@ -18,9 +18,10 @@ benchmark_app = typer.Typer(
 
 NOT_MEASURED = "-"
 FOOTNOTES = (
-    "In brackets: by how much the median of the repetitions lies below the best, which is shown.",
-    "legal list, packed + list: one and the same measurement for keisei, whose step always "
-    "writes both.",
+    "Each figure is the best of several turns. noise: by how much their median lies below it, in "
+    "the worst column.",
+    "ratio: keisei with one thread against the column to the left.",
+    "legal list, packed + list: one measurement of keisei for both, as a step always writes both.",
     "plain, tuned: the cshogi loop as one writes it first, and as fast as we could make it.",
 )
 
@@ -35,7 +36,7 @@ def env(
     quick: Annotated[bool, typer.Option("--quick", help="Seconds, not minutes; noisier.")] = False,
     threads: Annotated[
         int | None,
-        typer.Option(help="Threads of the second keisei column; by default 2 if there are 2 CPUs."),
+        typer.Option(min=1, help="Threads of the second column; by default 2, if there are CPUs."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
@@ -48,19 +49,10 @@ def env(
 
 
 def _measure_with_progress(quick: bool, threads: int | None) -> "EnvReport":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from keisei.commands.progress import progress_bar
 
-    console = Console(stderr=True)  # standard output stays clean for the report
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    ) as progress:
-        task = progress.add_task("compiling or loading kernels", total=None)
+    with progress_bar() as progress:
+        task = progress.add_task("compiling", total=None)
 
         from keisei.benchmark.env import FULL, QUICK, measure
         from keisei.doctor import usable_cpus
@@ -109,16 +101,14 @@ def _header(report: "EnvReport") -> "list[Text]":
 
 
 def _perft_table(report: "EnvReport") -> "Table":
-    from rich.table import Table
+    from keisei.benchmark.env_report import CSHOGI, KEISEI, RSSHOGI
 
-    from keisei.benchmark.env import CSHOGI, KEISEI, RSSHOGI
-
-    table = Table(title="perft, million nodes/s", title_justify="left")
-    table.add_column("position")
+    table = _new_table("perft, million nodes/s")
+    table.add_column("position", no_wrap=True)
     table.add_column("depth", justify="right")
     table.add_column("last ply")
-    for heading in ("keisei", "cshogi", "ratio", "rsshogi", "ratio"):
-        table.add_column(heading, justify="right")
+    for heading in ("keisei", "cshogi", "ratio", "rsshogi", "ratio", "noise"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in report.perft:
         table.add_row(
             row.position,
@@ -126,33 +116,28 @@ def _perft_table(report: "EnvReport") -> "Table":
             "played" if row.plays_leaves else "counted",
             _rate(row.rates.get(KEISEI), 1e6),
             _rate(row.rates.get(CSHOGI), 1e6),
-            _ratio(row.rates, KEISEI, CSHOGI),
+            _ratio(row.rates, CSHOGI),
             _rate(row.rates.get(RSSHOGI), 1e6),
-            _ratio(row.rates, KEISEI, RSSHOGI),
+            _ratio(row.rates, RSSHOGI),
+            _noise(row.rates),
         )
     return table
 
 
 def _step_table(report: "EnvReport") -> "Table":
-    from rich.table import Table
+    from keisei.benchmark.env_report import CSHOGI, CSHOGI_TUNED, KEISEI, KEISEI_THREADS
 
-    from keisei.benchmark.env import CSHOGI, CSHOGI_TUNED, KEISEI, KEISEI_THREADS
-
-    table = Table(title="random play, thousand steps/s", title_justify="left")
+    table = _new_table("random play, thousand steps/s")
     table.add_column("games", justify="right")
-    table.add_column("output")
-    for heading in (
-        "keisei\n1 thread",
-        f"keisei\n{report.threads} threads" if report.threads > 1 else "keisei\nthreads",
-        "cshogi\nplain",
-        "\nratio",
-        "cshogi\ntuned",
-        "\nratio",
-    ):
-        table.add_column(heading, justify="right")
-    previous = 0
+    table.add_column("output", no_wrap=True)
+    second = f"{report.threads} threads" if report.threads > 1 else "threads"
+    for heading in ("keisei\n1 thread", f"\n{second}", "cshogi\nplain", "\nratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("cshogi\ntuned", "\nratio", "\nnoise"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    previous = None
     for row in report.steps:
-        if previous and row.games != previous:
+        if previous not in (None, row.games):
             table.add_section()
         table.add_row(
             "" if row.games == previous else f"{row.games:,}",
@@ -160,16 +145,16 @@ def _step_table(report: "EnvReport") -> "Table":
             _rate(row.rates.get(KEISEI), 1e3),
             _rate(row.rates.get(KEISEI_THREADS), 1e3),
             _rate(row.rates.get(CSHOGI), 1e3),
-            _ratio(row.rates, KEISEI, CSHOGI),
+            _ratio(row.rates, CSHOGI),
             _rate(row.rates.get(CSHOGI_TUNED), 1e3),
-            _ratio(row.rates, KEISEI, CSHOGI_TUNED),
+            _ratio(row.rates, CSHOGI_TUNED),
+            _noise(row.rates),
         )
         previous = row.games
     return table
 
 
 def _bar_table(bars: "tuple[Bar, ...]") -> "Table":
-    from rich.table import Table
     from rich.text import Text
 
     marks = {
@@ -177,24 +162,41 @@ def _bar_table(bars: "tuple[Bar, ...]") -> "Table":
         False: Text("fail", style="bold red"),
         None: Text("not measured", style="dim"),
     }
-    table = Table(title="what Keisei promises on a quiet machine", title_justify="left")
-    table.add_column("promise", overflow="fold")
-    for heading in ("at least", "measured", ""):
-        table.add_column(heading, justify="right")
+    table = _new_table("the bars, for a quiet machine")
+    for heading in ("", "at least", "measured", ""):
+        table.add_column(heading)
     for bar in bars:
         measured = NOT_MEASURED if bar.measured is None else f"{bar.measured:.2f}"
-        table.add_row(bar.claim, f"{bar.needed:g}", measured, marks[bar.passed])
+        table.add_row(bar.claim, f"{bar.needed:g}{bar.unit}", measured, marks[bar.passed])
     return table
+
+
+def _new_table(title: str) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,  # so that it fits into 80 columns
+    )
 
 
 def _rate(rate: "Rate | None", unit: float) -> str:
     if rate is None:
         return NOT_MEASURED
-    return f"{rate.best / unit:,.1f} [-{rate.spread:.0%}]"
+    value = rate.best / unit
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
-def _ratio(rates: "dict[str, Rate]", name: str, other: str) -> str:
-    from keisei.benchmark.env import ratio
+def _ratio(rates: "dict[str, Rate]", other: str) -> str:
+    from keisei.benchmark.env_report import KEISEI, ratio
 
-    value = ratio(rates, name, other)
+    value = ratio(rates, KEISEI, other)
     return NOT_MEASURED if value is None else f"{value:.1f}x"
+
+
+def _noise(rates: "dict[str, Rate]") -> str:
+    return f"{max(rate.spread for rate in rates.values()):.0%}"

@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from keisei.shogi.notation.losses import Loss
 
 
 def convert(
@@ -16,17 +19,36 @@ def convert(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Convert game records. Every move is checked by the rules on the way."""
+    """Convert game records. Every move is checked by the rules on the way.
+
+    What the target's format has no place for is left out, and named.
+    """
     from keisei.commands.progress import progress_bar
-    from keisei.shogi.notation.files import load_games, save_games
+    from keisei.shogi.notation.files import format_name, left_out, load_games, save_games
 
     with progress_bar() as progress:
         progress.add_task(f"reading {source}", total=None)
         games = load_games(source)
         save_games(games, target, encoding)
     moves = sum(len(game.moves) for game in games)
+    losses = left_out(games, target)
     if as_json:
-        typer.echo(json.dumps({"games": len(games), "moves": moves, "target": str(target)}))
-    else:
-        number = f"{len(games)} game{'' if len(games) == 1 else 's'}"
-        typer.echo(f"{number}, {moves} moves: {source} -> {target}")
+        answer = {
+            "games": len(games),
+            "moves": moves,
+            "target": str(target),
+            "left_out": [str(loss) for loss in losses],
+        }
+        typer.echo(json.dumps(answer))
+        return
+    number = f"{len(games)} game{'' if len(games) == 1 else 's'}"
+    typer.echo(f"{number}, {moves} moves: {source} -> {target}")
+    if losses:
+        typer.echo(_sentence(losses, format_name(target)))
+
+
+def _sentence(losses: "list[Loss]", format_name: str) -> str:
+    *others, last = (str(loss) for loss in losses)
+    subject = f"{', '.join(others)} and {last}" if others else last
+    verb = "has" if len(losses) == 1 and losses[0].number == 1 else "have"
+    return f"{subject} {verb} no place in {format_name}"

@@ -2,9 +2,16 @@
 
 import json
 import time
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from keisei.shogi.position import Record
+
+LEAVES_PER_CALL = 20_000_000
+"""About how much one call of the kernel may count: that takes a fraction of a second."""
 
 
 def perft(
@@ -25,12 +32,12 @@ def perft(
         progress.update(task, description=f"perft {depth}", total=len(game.legal_moves))
         start = time.perf_counter()
         counts = {}
-        # One move at a time, so that progress is seen and Ctrl-C is heard.
         for move in game.legal_moves if depth > 0 else []:
             game.push(move)
-            counts[move.usi] = count_leaves(game.position, depth - 1)
+            counts[move.usi] = _count_in_steps(
+                game.position, depth - 1, lambda share: progress.advance(task, share)
+            )
             game.pop()
-            progress.advance(task)
         seconds = time.perf_counter() - start
     nodes = sum(counts.values()) if depth > 0 else 1
     if as_json:
@@ -43,3 +50,33 @@ def perft(
     typer.echo(nodes)
     if seconds > 0 and nodes > 1:
         typer.echo(f"{seconds:.2f} s, {nodes / seconds / 1e6:.1f} M nodes/s", err=True)
+
+
+def _count_in_steps(position: "Record", depth: int, advance: Callable[[float], object]) -> int:
+    """Count by short calls of the kernel: Ctrl-C is heard and progress is seen between them.
+
+    `advance` is told after each call which share of the whole it was.
+    """
+    import numpy as np
+
+    from keisei.constants import MOVE_BUFFER
+    from keisei.shogi.movegen import legal_moves
+    from keisei.shogi.perft import perft as count_leaves
+    from keisei.shogi.position import play, undo
+
+    def count(depth: int, share: float) -> int:
+        # Two plies tell how many moves each side has, and so about what four will come to.
+        if depth < 4 or (depth == 4 and count_leaves(position, 2) ** 2 <= LEAVES_PER_CALL):
+            leaves = count_leaves(position, depth)
+            advance(share)
+            return leaves
+        moves = np.empty(MOVE_BUFFER, dtype=np.uint16)
+        number, _ = legal_moves(position, moves)
+        leaves = 0
+        for move in moves[:number].tolist():
+            captured = play(position, move)
+            leaves += count(depth - 1, share / number)
+            undo(position, move, captured)
+        return leaves
+
+    return count(depth, 1.0)

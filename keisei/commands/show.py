@@ -24,7 +24,9 @@ def show(
         typer.Argument(help="SFEN or USI position, moves allowed; the start position if left out."),
     ] = None,
     style: Annotated[Style, typer.Option(help="Pieces as kanji or as letters.")] = Style.KANJI,
-    svg: Annotated[Path | None, typer.Option(help="Also write a picture to this file.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(readable=False, help="Also write a picture to this file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Draw a position: board, hands, side to move, check, legal moves, outcome."""

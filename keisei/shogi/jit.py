@@ -10,9 +10,11 @@ each other (``docs/decisions/004-kernel-cache.md``):
 - It holds the GIL. Kernels here trust their input and never touch Python objects.
 """
 
+import atexit
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -87,34 +89,81 @@ def _compiled(function: Kernel, *, for_python: bool, inline: str = "never") -> K
 def cache_directory() -> Path:
     """Where the machine code of exactly these kernel sources is kept; it exists and is writable.
 
-    ``KEISEI_CACHE_DIR`` overrides the user's cache directory. Where that can't be written, a
-    directory below the system's temporary one is used.
+    ``KEISEI_CACHE_DIR``, an absolute path, overrides the user's cache directory. Where that can't
+    be written, a directory below the system's temporary one is used.
     """
     name = f"kernels-{_sources_hash()}{'-boundscheck' if numba.config.BOUNDSCHECK else ''}"
-    for root in (_user_cache(), Path(tempfile.gettempdir()) / "keisei-cache"):
-        directory = root / name
+    for find_root in (_user_cache, _private_temporary, _fresh_temporary):
         try:
+            directory = find_root() / name
             directory.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=directory):
                 pass
             os.utime(directory)  # pruning goes by the time of last use
         except OSError:
             continue
-        _prune(root)
+        _prune(directory)
         return directory
-    raise OSError(f"neither {_user_cache()} nor {tempfile.gettempdir()} can be written")
+    raise OSError(
+        "neither the user's cache directory nor the temporary one can be written; "
+        "set KEISEI_CACHE_DIR to a directory that can"
+    )
 
 
 def _user_cache() -> Path:
-    if chosen := os.environ.get("KEISEI_CACHE_DIR"):
-        return Path(chosen)
+    if chosen := _directory_from("KEISEI_CACHE_DIR"):
+        return chosen
     if sys.platform == "win32":
-        root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+        root = _directory_from("LOCALAPPDATA") or _home() / "AppData" / "Local"
     elif sys.platform == "darwin":
-        root = Path.home() / "Library" / "Caches"
+        root = _home() / "Library" / "Caches"
     else:
-        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        root = _directory_from("XDG_CACHE_HOME") or _home() / ".cache"
     return root / "keisei"
+
+
+def _directory_from(variable: str) -> Path | None:
+    """The directory that an environment variable names.
+
+    Empty counts as not set, and a relative path is ignored: the XDG Base Directory Specification
+    asks for both.
+    """
+    directory = Path(os.environ.get(variable, ""))
+    return directory if directory.is_absolute() else None
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:  # no HOME, and a user whom the system does not know
+        raise FileNotFoundError(str(error)) from error
+
+
+def _private_temporary() -> Path:
+    """This user's directory below the temporary one, where other users can write as well.
+
+    Numba unpickles what it finds in its cache, so a directory that anyone else could have prepared
+    is refused. Windows has a temporary directory for each user.
+    """
+    root = Path(tempfile.gettempdir())
+    if sys.platform == "win32":
+        directory = root / f"keisei-cache-{os.environ.get('USERNAME', '')}"
+    else:
+        directory = root / f"keisei-cache-{os.geteuid()}"
+        directory.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+        found = directory.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise PermissionError(f"{directory} is not a directory of this user's")
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError(f"others can write to {directory}")
+    return directory
+
+
+def _fresh_temporary() -> Path:
+    """A directory for this process alone, which removes it when it ends."""
+    directory = tempfile.mkdtemp(prefix="keisei-cache-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return Path(directory)
 
 
 def _sources_hash() -> str:
@@ -126,11 +175,19 @@ def _sources_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _prune(root: Path) -> None:
-    caches = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for stale in caches[_KEPT_CACHES:]:
+def _prune(in_use: Path) -> None:
+    others = [path for path in in_use.parent.glob("kernels-*") if path != in_use]
+    others.sort(key=_last_use, reverse=True)
+    for stale in others[_KEPT_CACHES - 1 :]:
         # Another process may use or prune it at this moment: then it simply stays.
         shutil.rmtree(stale, ignore_errors=True)
+
+
+def _last_use(directory: Path) -> float:
+    try:
+        return directory.stat().st_mtime
+    except OSError:  # another process has just pruned it
+        return 0.0
 
 
 def _with_one_version(dispatcher: Kernel) -> Kernel:

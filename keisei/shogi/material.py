@@ -24,7 +24,8 @@ def material_potentials(packed: Records) -> npt.NDArray[np.float32]:
     on_board = _CODE_POINTS[packed["board"]].sum(axis=1)
     hands = packed["hands"].astype(np.float32)
     in_hand = (hands[:, 0] - hands[:, 1]) @ PIECE_POINTS[:NUM_HAND_KINDS].astype(np.float32)
-    return np.tanh((on_board + in_hand) / np.float32(_SCALE)).astype(np.float32)
+    potentials: npt.NDArray[np.float32] = np.tanh((on_board + in_hand) / np.float32(_SCALE))
+    return potentials
 
 
 @jit

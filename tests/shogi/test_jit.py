@@ -1,8 +1,10 @@
 """The kernel decorator: where machine code is kept, and what it must not mix up."""
 
 import os
+import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numba
@@ -18,51 +20,164 @@ from tests.sampling import IS_COMPILED
 compiled_only = pytest.mark.skipif(not IS_COMPILED, reason="the JIT is off")
 
 
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such owners")
+FindCache = Callable[[], Path]
+
+
+@pytest.fixture
+def find_cache() -> Iterator[FindCache]:
+    """Look for the cache directory anew; afterwards the next user does so too."""
+
+    def find() -> Path:
+        cache_directory.cache_clear()
+        return cache_directory()
+
+    yield find
+    cache_directory.cache_clear()
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The system's temporary directory, in a place where only it can be written."""
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    monkeypatch.setenv("KEISEI_CACHE_DIR", str(blocked))
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(directory))
+    return directory
+
+
 def test_the_cache_directory_carries_the_hash_of_the_sources(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    find_cache: FindCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KEISEI_CACHE_DIR", str(tmp_path / "cache"))
-    cache_directory.cache_clear()
-    first = cache_directory()
+    first = find_cache()
     assert first.parent == tmp_path / "cache"
     assert first.is_dir()
     monkeypatch.setattr(jit_module, "KERNEL_SOURCES", ("constants.py",))
-    cache_directory.cache_clear()
-    assert cache_directory() != first
-    monkeypatch.undo()
-    cache_directory.cache_clear()
+    assert find_cache() != first
 
 
 def test_old_caches_are_pruned_and_the_newest_stay(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    find_cache: FindCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for number in range(12):
         (tmp_path / f"kernels-{number}").mkdir()
     (tmp_path / "something-else").mkdir()
     monkeypatch.setenv("KEISEI_CACHE_DIR", str(tmp_path))
-    cache_directory.cache_clear()
-    assert cache_directory().is_dir()
+    assert find_cache().is_dir()
     assert len(list(tmp_path.glob("kernels-*"))) == 8
     assert (tmp_path / "something-else").is_dir()
-    monkeypatch.undo()
-    cache_directory.cache_clear()
+
+
+def test_the_cache_in_use_stays_whatever_the_clock_says(
+    find_cache: FindCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Times of last use can be equal, or lie in the future of a clock that was set back."""
+    for number in range(12):
+        (tmp_path / f"kernels-{number}").mkdir()
+        os.utime(tmp_path / f"kernels-{number}", (4e9, 4e9))
+    monkeypatch.setenv("KEISEI_CACHE_DIR", str(tmp_path))
+    assert find_cache().is_dir()
+    assert len(list(tmp_path.glob("kernels-*"))) == 8
+
+
+def test_two_processes_may_prune_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    caches = [tmp_path / f"kernels-{number}" for number in range(10)]
+    for directory in caches[:9]:  # the last one is listed, and removed before it is looked at
+        directory.mkdir()
+    monkeypatch.setattr(Path, "glob", lambda *_: iter(caches))
+    jit_module._prune(caches[0])
+    assert sum(directory.is_dir() for directory in caches) == 8
 
 
 def test_an_unwritable_cache_falls_back_to_the_temporary_directory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    find_cache: FindCache, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a directory")
-    monkeypatch.setenv("KEISEI_CACHE_DIR", str(blocked))
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "temporary"))
-    cache_directory.cache_clear()
-    assert cache_directory().is_relative_to(tmp_path / "temporary")
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(blocked))
-    cache_directory.cache_clear()
+    first = find_cache()
+    assert first.is_relative_to(temporary)
+    assert find_cache() == first
+    monkeypatch.setattr("tempfile.gettempdir", lambda: os.environ["KEISEI_CACHE_DIR"])
     with pytest.raises(OSError, match="can be written"):
-        cache_directory()
-    monkeypatch.undo()
-    cache_directory.cache_clear()
+        find_cache()
+
+
+@posix_only
+def test_the_temporary_cache_is_for_this_user_only(find_cache: FindCache, temporary: Path) -> None:
+    root = find_cache().parent
+    assert root.name == f"keisei-cache-{os.geteuid()}"
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+
+
+@posix_only
+@pytest.mark.parametrize("prepared", ["by someone else", "as a link", "for everyone"])
+def test_a_temporary_cache_that_others_could_fill_is_refused(
+    prepared: str, find_cache: FindCache, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numba unpickles what it finds there: that would run the code of whoever wrote it."""
+    prepared_root = temporary / f"keisei-cache-{os.geteuid()}"
+    if prepared == "as a link":
+        (temporary / "elsewhere").mkdir()
+        prepared_root.symlink_to("elsewhere")
+    else:
+        prepared_root.mkdir()
+    if prepared == "by someone else":
+        owner = os.geteuid()
+        prepared_root = prepared_root.rename(temporary / f"keisei-cache-{owner + 1}")
+        monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    if prepared == "for everyone":
+        prepared_root.chmod(0o777)
+    directory = find_cache()
+    assert directory.is_relative_to(temporary)
+    assert not directory.resolve().is_relative_to(prepared_root.resolve())
+    assert not list(prepared_root.iterdir())
+    assert stat.S_IMODE(directory.parent.stat().st_mode) == 0o700
+    assert find_cache() != directory  # each process has its own
+
+
+def test_the_cache_of_one_process_goes_with_it(tmp_path: Path) -> None:
+    program = "from keisei.shogi import jit; print(jit._fresh_temporary())"
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "TMPDIR": str(tmp_path), "TEMP": str(tmp_path), "TMP": str(tmp_path)},
+    )
+    made = Path(result.stdout.strip())
+    assert made.is_relative_to(tmp_path)
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("value", ["", "relative/path"])
+@pytest.mark.parametrize("variable", ["KEISEI_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_empty_and_relative_variables_count_as_not_set(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("KEISEI_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv(variable, value)
+    assert jit_module._user_cache() == tmp_path / ".cache" / "keisei"
+
+
+def test_a_user_without_a_home_has_a_cache_too(
+    find_cache: FindCache, temporary: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("KEISEI_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert find_cache().is_relative_to(tmp_path / "xdg" / "keisei")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert find_cache().is_relative_to(temporary)
 
 
 @pytest.mark.parametrize("platform", ["win32", "darwin", "linux"])

@@ -1,6 +1,11 @@
 """Ranges shared among threads."""
 
+import copy
+import os
+import subprocess
+import sys
 import threading
+import weakref
 
 import pytest
 
@@ -48,3 +53,99 @@ def test_several_threads_really_work() -> None:
 def test_no_threads_at_all_is_refused() -> None:
     with pytest.raises(ValueError, match="threads is 0"):
         RangePool(0)
+
+
+def test_the_caller_takes_a_little_more() -> None:
+    pool = RangePool(3)
+    ranges: list[tuple[int, int]] = []
+    pool.run(lambda start, stop: ranges.append((start, stop)), 1000)
+    pool.close()
+    first, *others = sorted(ranges)
+    assert first == (0, 1000 - 2 * 312)
+    assert others == [(376, 688), (688, 1000)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("number", [1, 10 * MIN_RANGE])
+def test_a_closed_pool_says_so(threads: int, number: int) -> None:
+    pool = RangePool(threads)
+    pool.run(lambda start, stop: None, number)
+    pool.close()
+    pool.close()
+    with pytest.raises(RuntimeError, match="this environment is closed"):
+        pool.run(lambda start, stop: None, number)
+
+
+def test_a_copy_has_threads_of_its_own() -> None:
+    pool = RangePool(2)
+    copied = copy.deepcopy(pool)
+    pool.close()
+    meeting = threading.Barrier(2, timeout=10)
+    copied.run(lambda start, stop: meeting.wait(), 2 * MIN_RANGE)
+    copied.close()
+
+
+def test_threads_end_with_the_pool() -> None:
+    pool = RangePool(2)
+    (worker,) = pool._workers
+    del pool
+    worker.join(timeout=10)
+    assert not worker.is_alive()
+
+
+def test_results_are_not_kept_alive_while_waiting() -> None:
+    class Payload:
+        pass
+
+    pool = RangePool(2)
+    payload = Payload()
+    gone = weakref.ref(payload)
+    pool.run(lambda payload, start, stop: None, 2 * MIN_RANGE, payload)
+    pool.run(lambda start, stop: None, 2 * MIN_RANGE)  # the worker has let go of the task before
+    del payload
+    assert gone() is None
+    pool.close()
+
+
+def test_an_open_pool_does_not_hinder_the_end_of_the_program() -> None:
+    program = (
+        "from keisei.shogi.threads import MIN_RANGE, RangePool\n"
+        "pool = RangePool(3)\n"
+        "pool.run(lambda start, stop: None, 9 * MIN_RANGE)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+FORK = """
+import os, signal, sys, warnings
+from keisei.shogi.threads import MIN_RANGE, RangePool
+
+warnings.simplefilter("ignore")  # Python 3.12 and later warn of forks beside threads
+done = []
+pool = RangePool(2)
+pool.run(lambda start, stop: done.append((start, stop)), 2 * MIN_RANGE)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)  # in place of waiting for ever
+    if sys.argv[1] == "run":
+        pool.run(lambda start, stop: done.append((start, stop)), 2 * MIN_RANGE)
+        assert len(done) == 4, done
+    pool.close()
+else:
+    _, status = os.waitpid(child, 0)
+    pool.run(lambda start, stop: done.append((start, stop)), 2 * MIN_RANGE)
+    assert len(done) == 4, done
+    print("child ended with", os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("use", ["run", "only close"])
+def test_a_forked_process_starts_threads_of_its_own(use: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", FORK, use], capture_output=True, text=True, check=False
+    )
+    assert result.stdout == "child ended with 0\n", result.stderr

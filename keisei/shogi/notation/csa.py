@@ -81,8 +81,9 @@ def write_csa(
 ) -> str:
     """Write one game, or several with ``/`` between them.
 
-    Version 2.2 has whole seconds only (fractions are cut off). Variations, bookmarks and the
-    move number of the start have no place in CSA. `encoding` is what version 3.0 declares.
+    Version 3.0 has milliseconds, 2.2 whole seconds (fractions are cut off). Variations,
+    bookmarks and the move number of the start have no place in CSA, nor has a win by default.
+    `encoding` is what version 3.0 declares.
     """
     if isinstance(records, GameRecord):
         records = [records]
@@ -162,6 +163,7 @@ class _GameReader:
         if self._line is None and self._turn is None and self._position.last is None:
             raise self._last.error("headers without a game: a start such as 'PI' has to follow")
         line = self._open_line(self._last)
+        line.require_legal()
         comment = "\n".join(self._comment)
         return GameRecord(line.start, line.moves, self._headers, comment, line.result)
 
@@ -183,6 +185,7 @@ class _GameReader:
     def _read_move(self, statement: Statement) -> None:
         line = self._open_line(statement)
         line.require_open(statement.line, statement.column)
+        line.require_legal()
         replay = line.replay
         match = _MOVE.fullmatch(statement.text)
         if match is None or match[6] not in KIND_BY_NAME:
@@ -224,8 +227,9 @@ class _GameReader:
             raise statement.error(
                 f"{statement.text[:16]!r} is no time; 'T' and seconds are, as in 'T12' or 'T12.345'"
             )
-        if self._line is None or not self._line.set_seconds(float(match[1])):
+        if self._line is None or self._line.is_empty:
             raise statement.error("a time has to follow a move")
+        self._line.set_seconds(float(match[1]), statement.line, statement.column)
 
 
 def _board_move(

@@ -30,7 +30,7 @@ _KEYWORD_BY_KEY: Final = {key: keyword for keyword, key in _KEY_BY_KEYWORD.items
 _ALIASES: Final = {"$TIMET+": "$TIME+", "$TIMET-": "$TIME-"}
 """The text of the 3.0 standard has these, its examples have the others."""
 
-_TIME_LIMIT: Final = re.compile(r"([0-9]{1,3}):([0-5][0-9])\+([0-9]{1,4})")
+_TIME_LIMIT: Final = re.compile(r"([0-9]{1,4}):([0-5][0-9])\+([0-9]{1,4})")
 _ESCAPE: Final = re.compile(r"\\(n|\\)")
 
 

@@ -11,6 +11,7 @@ from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.csa_headers import CsaVersion
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
+from keisei.shogi.notation.losses import Detail, Loss, losses
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.text import SHIFT_JIS, UTF8, decode, encode, known_encoding
 
@@ -18,6 +19,7 @@ from keisei.shogi.notation.text import SHIFT_JIS, UTF8, decode, encode, known_en
 class _Format(NamedTuple):
     """How the files of a suffix are read and written."""
 
+    name: str
     read: Callable[[str], list[GameRecord]]
     write: Callable[[GameRecord], str] | None
     """None for CSA, which can hold several games and takes options."""
@@ -25,12 +27,26 @@ class _Format(NamedTuple):
     encoding: str
     """Of the files that are written; those that are read may have any."""
 
+    lacking: frozenset[Detail]
+    """What is left out of the files that are written, for want of a place."""
 
-_KIF: Final = _Format(lambda text: [read_kif(text)], write_kif, SHIFT_JIS)
-_KI2: Final = _Format(lambda text: [read_ki2(text)], write_ki2, SHIFT_JIS)
+
+_CSA: Final = _Format(
+    "CSA",
+    read_csa,
+    None,
+    UTF8,
+    frozenset({Detail.VARIATION, Detail.BOOKMARK, Detail.MOVE_NUMBER, Detail.DEFAULT}),
+)
+_KIF: Final = _Format(
+    "KIF", lambda text: [read_kif(text)], write_kif, SHIFT_JIS, frozenset({Detail.FRACTION})
+)
+_KI2: Final = _Format(
+    "KI2", lambda text: [read_ki2(text)], write_ki2, SHIFT_JIS, frozenset({Detail.TIME})
+)
 
 _FORMATS: Final = {
-    ".csa": _Format(read_csa, None, UTF8),
+    ".csa": _CSA,
     ".kif": _KIF,
     ".kifu": _KIF._replace(encoding=UTF8),
     ".ki2": _KI2,
@@ -69,7 +85,8 @@ def save_game(
     """Write a game in the format of the suffix: .csa .kif .kifu .ki2 .ki2u.
 
     By custom .kif and .ki2 are Shift-JIS and the others UTF-8; `encoding` overrides that. A
-    reader of the file never sees half of it: it is written aside and moved into place.
+    reader of the file never sees half of it: it is written aside and moved into place. What the
+    format has no place for is dropped: `left_out` tells it.
     """
     save_games([record], path, encoding, csa_version=csa_version)
 
@@ -101,6 +118,16 @@ def save_games(
     except NotationError as error:
         raise _in_file(error, path) from error
     write_atomically(path, data)
+
+
+def left_out(records: Sequence[GameRecord], path: str | os.PathLike[str]) -> list[Loss]:
+    """What these games lose when they are saved in the format of this suffix (CSA being 3.0)."""
+    return losses(records, _format_of(Path(path)).lacking)
+
+
+def format_name(path: str | os.PathLike[str]) -> str:
+    """The format of a file by its suffix: ``CSA``, ``KIF`` or ``KI2``."""
+    return _format_of(Path(path)).name
 
 
 def _format_of(path: Path) -> _Format:

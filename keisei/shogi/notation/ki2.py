@@ -28,8 +28,8 @@ from keisei.shogi.notation.reach import origins
 from keisei.shogi.notation.record import GameRecord, RecordedMove, Result
 from keisei.shogi.notation.replay import Replay
 from keisei.shogi.notation.summary import format_summary
-from keisei.shogi.notation.text import Scanner, SourceLine, text_lines
-from keisei.shogi.notation.tree import TreeReader
+from keisei.shogi.notation.text import Scanner, SourceLine
+from keisei.shogi.notation.tree import TreeReader, remark_lines
 from keisei.shogi.pieces import HAND_KINDS, Color, Piece, PieceKind
 
 UP: Final = "上"
@@ -58,7 +58,7 @@ def write_ki2(record: GameRecord) -> str:
     """Write a record as KI2, which has no place for times."""
     sides = side_names(record.start)
     replay = Replay(record.start)
-    lines = [*preamble_lines(record), "", *_comment_lines(record.comment)]
+    lines = [*preamble_lines(record), "", *remark_lines(record.comment)]
     lines += _line(replay, record.moves)
     lines += _closing(replay, record.result, len(record.moves), sides)
     path = record.main_line
@@ -66,7 +66,7 @@ def write_ki2(record: GameRecord) -> str:
         path = path[: variation.ply - 1]
         replay = Replay(record.start, path)
         path = [*path, *(recorded.move for recorded in variation.moves)]
-        lines += ["", f"変化：{variation.ply}手", *_comment_lines(variation.comment)]
+        lines += ["", f"変化：{variation.ply}手", *remark_lines(variation.comment)]
         lines += _line(replay, variation.moves)
         lines += _closing(replay, variation.result, len(path), sides)
     return "\n".join(lines) + "\n"
@@ -143,17 +143,18 @@ class _Ki2Reader(TreeReader):
         scanner = Scanner(line)
         scanner.skip_blanks()
         while not scanner.at_end:
-            replay = self.current.replay
+            current = self.current
             index = scanner.index
-            self.current.require_open(line, index + 1)
-            scan_mark(scanner, replay.turn)
-            ending = scan_ending(scanner, replay.turn)
+            current.require_open(line, index + 1)
+            scan_mark(scanner, current.turn)
+            ending = scan_ending(scanner, current.turn)
             if ending is not None:
-                self.current.end(ending)
+                current.end(ending)
             else:
-                move = _scan_move(scanner, replay)
+                current.require_legal()
+                move = _scan_move(scanner, current.replay)
                 written = line.text[index : scanner.index].strip()
-                self.current.play(move, line, index + 1, written)
+                current.play(move, line, index + 1, written)
             scanner.expect(_GAP, "a blank or the next move")
 
 
@@ -192,8 +193,11 @@ def _scan_move(scanner: Scanner, replay: Replay) -> Move:
             "左 右 直 上 寄 or 引 is needed to tell",
             index,
         )
-    if len(chosen) == 1:  # playing it will say which rule it breaks
+    # Playing an illegal move will say which rule it breaks.
+    if len(chosen) == 1:
         return Move(chosen[0], target, suffix == "成")
+    if drop is not None and not (reaching or qualifiers or suffix) and replay.holds(kind):
+        return drop
     if reaching and qualifiers:
         raise scanner.error(f"{written}: no {PIECE_NAMES[kind]} comes from {qualifiers}", index)
     raise scanner.error(f"{written}: no {PIECE_NAMES[kind]} can legally go there", index)
@@ -237,9 +241,7 @@ def _line(replay: Replay, moves: Sequence[RecordedMove]) -> Iterator[str]:
         text = mark + format_move(replay, recorded.move)
         replay.play(recorded.move)
         row.append(text + " " * max(_MOVE_WIDTH - 2 * len(text), 1))
-        remarks = _comment_lines(recorded.comment)
-        if recorded.bookmark:
-            remarks.append(f"&{recorded.bookmark}")
+        remarks = remark_lines(recorded.comment, recorded.bookmark)
         if remarks or len(row) == _MOVES_PER_LINE:
             yield "".join(row).rstrip()
             yield from remarks
@@ -253,8 +255,4 @@ def _closing(
 ) -> Iterator[str]:
     if result is not None:
         yield format_summary(result.ending, plies, replay.turn, sides)
-        yield from _comment_lines(result.comment)
-
-
-def _comment_lines(comment: str) -> list[str]:
-    return [f"*{line}" for line in text_lines(comment)]
+        yield from remark_lines(result.comment)

@@ -19,8 +19,8 @@ from keisei.shogi.notation.preamble import preamble_lines, side_names
 from keisei.shogi.notation.record import GameRecord, RecordedMove, Result
 from keisei.shogi.notation.replay import Replay
 from keisei.shogi.notation.summary import format_summary
-from keisei.shogi.notation.text import Scanner, SourceLine, text_lines
-from keisei.shogi.notation.tree import TreeReader
+from keisei.shogi.notation.text import Scanner, SourceLine
+from keisei.shogi.notation.tree import TreeReader, remark_lines
 from keisei.shogi.pieces import HAND_KINDS, Color, file_of, rank_of, square
 
 _FIRST_MOVE: Final = re.compile(r"\s*[0-9]{1,5}\s+(?![0-9]\s)\S")  # not the files of a diagram
@@ -42,11 +42,11 @@ def read_kif(text: str) -> GameRecord:
 
 def write_kif(record: GameRecord) -> str:
     """Write a record as KIF. Times are whole seconds there: fractions are cut off."""
-    lines = [*preamble_lines(record), _COLUMN_TITLES, *_comment_lines(record.comment)]
+    lines = [*preamble_lines(record), _COLUMN_TITLES, *remark_lines(record.comment)]
     writer = _LineWriter(record)
     lines += writer.line(0, record.moves, record.result)
     for index, variation in enumerate(record.variations):
-        lines += ["", f"変化：{variation.ply}手", *_comment_lines(variation.comment)]
+        lines += ["", f"変化：{variation.ply}手", *remark_lines(variation.comment)]
         lines += writer.line(index + 1, variation.moves, variation.result)
     return "\n".join(lines) + "\n"
 
@@ -60,21 +60,22 @@ class _KifReader(TreeReader):
     def read_body(self, line: SourceLine) -> None:
         scanner = Scanner(line)
         current = self.current
-        replay = current.replay
         current.require_open(line, scanner.index + 1)
         self._read_number(scanner)
-        ending = scan_ending(scanner, replay.turn)
+        ending = scan_ending(scanner, current.turn)
         if ending is not None:
             current.end(ending)
         else:
+            current.require_legal()
             index = scanner.index
-            move = _scan_move(scanner, replay)
+            move = _scan_move(scanner, current.replay)
             current.play(move, line, index + 1, line.text[index : scanner.index].strip())
         scanner.skip_blanks()
+        index = scanner.index
         time = scanner.match(_TIME)
         if time is not None:
             hours, minutes, seconds = int(time[1] or 0), int(time[2]), float(time[3])
-            current.set_seconds(hours * 3600 + minutes * 60 + seconds)
+            current.set_seconds(hours * 3600 + minutes * 60 + seconds, line, index + 1)
         scanner.match(_BRANCH_MARK)
         if not scanner.at_end:
             raise scanner.error(
@@ -86,6 +87,7 @@ class _KifReader(TreeReader):
         match = scanner.expect(_NUMBER, "the number of a move")
         number, expected = int(match[1]), self.next_ply
         if number != expected:
+            self.current.require_legal()
             raise scanner.error(f"this is move {expected}, not {number}", match.start(1))
 
 
@@ -142,16 +144,14 @@ class _LineWriter:
             time = _format_time(clock, mover, recorded.seconds)
             mark = "+" if self._is_branched(index, ply) else ""
             yield f"{ply:4} {_pad(text, time or mark)}{time}{mark}"
-            yield from _comment_lines(recorded.comment)
-            if recorded.bookmark:
-                yield f"&{recorded.bookmark}"
+            yield from remark_lines(recorded.comment, recorded.bookmark)
             ply += 1
         self._path = [*self._path, *moves]
         if result is not None:
             word = word_of(result.ending, replay.turn)
             time = _format_time(clock, replay.turn, result.seconds)
             yield f"{ply:4} {_pad(word, time)}{time}"
-            yield from _comment_lines(result.comment)
+            yield from remark_lines(result.comment)
             yield format_summary(result.ending, ply - 1, replay.turn, self._sides)
 
     def _is_branched(self, index: int, ply: int) -> bool:
@@ -186,7 +186,3 @@ def _pad(text: str, follows: str) -> str:
     """The text, filled up to 13 columns (Japanese characters take two) if something follows."""
     width = sum(1 if character.isascii() else 2 for character in text)
     return text + " " * max(13 - width, 1) if follows else text
-
-
-def _comment_lines(comment: str) -> list[str]:
-    return [f"*{line}" for line in text_lines(comment)]

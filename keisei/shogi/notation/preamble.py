@@ -40,11 +40,11 @@ _LIMITS: Final = (header.TIME, header.BLACK_TIME, header.WHITE_TIME)
 _HAND: Final = re.compile(r"\s*(先手|後手|下手|上手)の?持ち?駒\s*:")
 _TURN_LINE: Final = re.compile(r"\s*(先手|後手|下手|上手)番\s*")
 _DECORATION: Final = re.compile(r"\s*(?:9\s+8\s+7\s+6\s+5\s+4\s+3\s+2\s+1|\+-[-+]*|手数-.*)\s*")
-_MOVE_COUNT: Final = re.compile(r"\s*手数[=＝]\s*([0-9]{1,4})(?![0-9]).*")
+_MOVE_COUNT: Final = re.compile(r"\s*手数[=＝]\s*([0-9]{1,5})(?![0-9]).*")
 _KEY: Final = re.compile(r"(?!まで|変化|手数|手合割|手番)[^\W\d][^:：\r\n]*(?<!\s)")
 _DURATION: Final = re.compile(
-    r"各?\s*(?=[0-9])(?:([0-9]{1,3})時間)?(?:([0-9]{1,5})分)?(?:([0-9]{1,6})秒)?(?:切れ負け)?"
-    r"(?:\s*\+\s*([0-9]{1,6})秒(?!加算))?(?:\s*\+\s*([0-9]{1,6})秒加算)?"
+    r"各?\s*(?=[0-9])(?:([0-9]{1,4})時間)?(?:([0-9]{1,6})分)?(?:([0-9]{1,7})秒)?(?:切れ負け)?"
+    r"(?:\s*\+\s*([0-9]{1,7})秒(?!加算))?(?:\s*\+\s*([0-9]{1,7})秒加算)?"
 )
 
 
@@ -162,7 +162,8 @@ def parse_duration(text: str) -> header.TimeLimit | None:
     if match is None:
         return None
     hours, minutes, seconds, byoyomi, increment = (int(part or 0) for part in match.groups())
-    return header.TimeLimit(hours * 3600 + minutes * 60 + seconds, byoyomi, increment)
+    limit = header.TimeLimit(hours * 3600 + minutes * 60 + seconds, byoyomi, increment)
+    return header.TimeLimit.parse(str(limit))  # None if it is too long to be one
 
 
 def format_duration(limit: header.TimeLimit) -> str:

@@ -1,4 +1,8 @@
-"""Which pieces could go to a square by the way they move, pins and checks aside."""
+"""Which pieces could go to a square by the way they move, pins and checks aside.
+
+Notations ask this of a plain list of pieces, for either side; the tables of the kernels are
+bitboards in the mover's view. A test holds the two together.
+"""
 
 from collections.abc import Sequence
 from typing import Final

@@ -5,7 +5,6 @@
 ('Akane', 2, None)
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -25,6 +24,9 @@ from keisei.shogi.rules import Outcome, Termination
 
 STARTPOS: Final = parse_sfen(STARTPOS_SFEN)
 """The usual start position."""
+
+MAX_SECONDS: Final = 5_999_999
+"""The longest time of a move, more than two months: KIF gives the minutes five digits."""
 
 
 class Ending(Enum):
@@ -108,7 +110,7 @@ class RecordedMove:
     move: Move
 
     seconds: float | None = None
-    """Time the player used; None if it was not recorded."""
+    """Time the player used, up to `MAX_SECONDS`; None if it was not recorded."""
 
     comment: str = ""
     """Any number of lines, without the marks that formats put in front of them."""
@@ -129,7 +131,7 @@ class Result:
     ending: Ending
 
     seconds: float | None = None
-    """Time used before ending the game; None if it was not recorded."""
+    """Time used before ending the game, up to `MAX_SECONDS`; None if it was not recorded."""
 
     comment: str = ""
     """What was remarked after the end."""
@@ -205,12 +207,23 @@ class GameRecord:
 
     @classmethod
     def from_game(
-        cls, game: ShogiGame, *, headers: Mapping[str, str] | None = None
+        cls,
+        game: ShogiGame,
+        outcome: Outcome | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
     ) -> "GameRecord":
-        """The record of a game that was played here, and of its outcome if it is over."""
-        outcome = game.outcome()
+        """The record of a game that was played here, and of its outcome if it is over.
+
+        `outcome` is needed where the moves don't tell it: a declared win, a try at an illegal
+        move, a limit that the game does not know. `ValueError` if it cannot be so.
+        """
+        outcome = game.outcome() if outcome is None else outcome
         result = None if outcome is None else Result(_ending_of(outcome))
-        return cls.from_moves(game.moves, start=game.start, headers=headers, result=result)
+        record = cls.from_moves(game.moves, start=game.start, headers=headers, result=result)
+        if outcome is not None and record.winner is not outcome.winner:
+            raise ValueError(f"{outcome} cannot be with {game.turn.name.title()} to move")
+        return record
 
     @property
     def main_line(self) -> list[Move]:
@@ -274,13 +287,17 @@ def _ending_of(outcome: Outcome) -> Ending:
     """How records call an outcome. Giving perpetual check is a foul; no move at all is mate."""
     if outcome.termination is Termination.PERPETUAL_CHECK:
         return Ending.BLACK_FOUL if outcome.winner is Color.WHITE else Ending.WHITE_FOUL
-    return {
-        Termination.CHECKMATE: Ending.MATE,
-        Termination.NO_LEGAL_MOVE: Ending.MATE,
-        Termination.REPETITION: Ending.REPETITION,
-        Termination.DECLARATION: Ending.DECLARATION,
-        Termination.PLY_LIMIT: Ending.MAX_MOVES,
-    }[outcome.termination]
+    return _ENDINGS[outcome.termination]
+
+
+_ENDINGS: Final = {
+    Termination.CHECKMATE: Ending.MATE,
+    Termination.NO_LEGAL_MOVE: Ending.MATE,
+    Termination.REPETITION: Ending.REPETITION,
+    Termination.DECLARATION: Ending.DECLARATION,
+    Termination.PLY_LIMIT: Ending.MAX_MOVES,
+    Termination.ILLEGAL_MOVE: Ending.ILLEGAL_MOVE,
+}
 
 
 def _checked(replay: Replay, moves: list[Move], first_ply: int) -> list[Move]:
@@ -294,5 +311,5 @@ def _checked(replay: Replay, moves: list[Move], first_ply: int) -> list[Move]:
 
 
 def _check_seconds(seconds: float | None) -> None:
-    if seconds is not None and not (math.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"{seconds} seconds; a time is finite and not negative")
+    if seconds is not None and not 0 <= seconds <= MAX_SECONDS:  # NaN is neither
+        raise ValueError(f"{seconds} seconds; a time is from 0 to {MAX_SECONDS}")

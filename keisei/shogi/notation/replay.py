@@ -6,7 +6,7 @@ from keisei.errors import IllegalMoveError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
-from keisei.shogi.pieces import Color, Piece
+from keisei.shogi.pieces import HAND_KINDS, Color, Piece, PieceKind
 
 
 class Replay:
@@ -33,6 +33,10 @@ class Replay:
         if piece is None:
             raise IllegalMoveError(f"{move}: there is no piece to move")
         return piece
+
+    def holds(self, kind: PieceKind) -> bool:
+        """Whether the side to move has a piece of this kind in hand."""
+        return kind in HAND_KINDS and self.game.hand(self.turn)[kind] > 0
 
     def play(self, move: Move) -> None:
         """Play a move; `IllegalMoveError` if the rules forbid it, and nothing has changed then."""

@@ -5,9 +5,9 @@
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
-from keisei.constants import BOARD_SIZE, NUM_HAND_KINDS
+from keisei.constants import BOARD_SIZE, MAX_MOVE_NUMBER, NUM_HAND_KINDS
 from keisei.errors import IllegalPositionError, NotationError
 from keisei.shogi.diagram import Diagram, Hands
 from keisei.shogi.moves import Move
@@ -20,8 +20,14 @@ _HAND_ORDER: Final = tuple(
     PieceKind(kind) for kind in (6, 5, 4, 3, 2, 1, 0)
 )  # R B G S N L P, the order in which SFEN writes hands
 _HAND_ITEM: Final = re.compile(r"([1-9]\d?)?([PLNSGBRplnsgbr])", re.ASCII)
-_MAX_MOVE_NUMBER: Final = 30_000
-"""Plies are stored in 16 bits."""
+
+
+class _Word(NamedTuple):
+    """A word of a text, and where it stands there."""
+
+    text: str
+    column: int
+    """Counted from 1."""
 
 
 def parse_sfen(text: str) -> Diagram:
@@ -30,21 +36,7 @@ def parse_sfen(text: str) -> Diagram:
     Raises `NotationError` with the column where it went wrong, and `IllegalPositionError` for a
     position that no game could be played from.
     """
-    fields = [(match.group(), match.start() + 1) for match in re.finditer(r"\S+", text)]
-    if fields and fields[0][0] == "sfen":
-        fields = fields[1:]
-    if not 3 <= len(fields) <= 4:
-        raise NotationError(
-            "an SFEN has a board, a side to move, hands and a move number; "
-            f"got {len(fields)} fields"
-        )
-    board = _parse_board(*fields[0])
-    turn = _parse_turn(*fields[1])
-    hands = _parse_hands(*fields[2])
-    move_number = _parse_move_number(*fields[3]) if len(fields) == 4 else 1
-    diagram = Diagram(board, hands, turn, move_number)
-    diagram.validate()
-    return diagram
+    return _parse_fields(_words(text))
 
 
 def format_sfen(diagram: Diagram) -> str:
@@ -61,18 +53,15 @@ def format_sfen(diagram: Diagram) -> str:
 def parse_position(text: str) -> tuple[Diagram, list[Move]]:
     """Read ``[position] startpos|sfen <sfen> [moves <move> ...]``, or a bare SFEN.
 
-    The moves are read, not played: whether they are legal is for the game to say.
+    The moves are read, not played: whether they are legal is for the game to say. Raises what
+    `parse_sfen` does, and `NotationError` with the column and the number of a faulty move.
     """
-    words = text.split()
-    if words and words[0] == "position":
+    words = _words(text)
+    if words and words[0].text == "position":
         words = words[1:]
-    split = words.index("moves") if "moves" in words else len(words)
+    split = next((at for at, word in enumerate(words) if word.text == "moves"), len(words))
     start, moves = words[:split], words[split + 1 :]
-    if start == ["startpos"]:
-        start = STARTPOS_SFEN.split()
-    elif start and start[0] == "startpos":
-        raise NotationError(f"{start[1]!r} after 'startpos'; only 'moves' may follow")
-    return parse_sfen(" ".join(start)), [Move.from_usi(move) for move in moves]
+    return _parse_start(start), [_parse_move(word, at) for at, word in enumerate(moves, start=1)]
 
 
 def format_position(start: Diagram, moves: list[Move]) -> str:
@@ -81,6 +70,37 @@ def format_position(start: Diagram, moves: list[Move]) -> str:
     head = "startpos" if sfen == STARTPOS_SFEN else f"sfen {sfen}"
     tail = f" moves {' '.join(move.usi for move in moves)}" if moves else ""
     return f"position {head}{tail}"
+
+
+def _words(text: str) -> list[_Word]:
+    return [_Word(match.group(), match.start() + 1) for match in re.finditer(r"\S+", text)]
+
+
+def _parse_start(words: list[_Word]) -> Diagram:
+    if not words or words[0].text != "startpos":
+        return _parse_fields(words)
+    if len(words) > 1:
+        raise NotationError(
+            f"{words[1].text!r} after 'startpos'; only 'moves' may follow", column=words[1].column
+        )
+    return parse_sfen(STARTPOS_SFEN)
+
+
+def _parse_fields(fields: list[_Word]) -> Diagram:
+    if fields and fields[0].text == "sfen":
+        fields = fields[1:]
+    if not 3 <= len(fields) <= 4:
+        raise NotationError(
+            "an SFEN has a board, a side to move, hands and a move number; "
+            f"got {len(fields)} fields"
+        )
+    board = _parse_board(*fields[0])
+    turn = _parse_turn(*fields[1])
+    hands = _parse_hands(*fields[2])
+    move_number = _parse_move_number(*fields[3]) if len(fields) == 4 else 1
+    diagram = Diagram(board, hands, turn, move_number)
+    diagram.validate()
+    return diagram
 
 
 def _parse_board(text: str, column: int) -> tuple[Piece | None, ...]:
@@ -141,9 +161,18 @@ def _parse_move_number(text: str, column: int) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 5:
         raise NotationError(f"{text!r} is not a move number", column=column)
     number = int(text)
-    if number > _MAX_MOVE_NUMBER:
-        raise IllegalPositionError(f"move number {number} is above {_MAX_MOVE_NUMBER}")
+    if number > MAX_MOVE_NUMBER:
+        raise IllegalPositionError(f"move number {number} is above {MAX_MOVE_NUMBER}")
     return max(number, 1)  # some programs write 0 for "unknown"
+
+
+def _parse_move(word: _Word, number: int) -> Move:
+    try:
+        return Move.from_usi(word.text)
+    except NotationError as error:
+        raise NotationError(
+            f"move {number} of the list: {error.reason}", column=word.column
+        ) from None
 
 
 def _format_row(row: tuple[Piece | None, ...]) -> str:

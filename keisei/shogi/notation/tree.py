@@ -11,8 +11,10 @@ from keisei.shogi.notation.line import LineBuilder
 from keisei.shogi.notation.preamble import Preamble
 from keisei.shogi.notation.record import STARTPOS, GameRecord, RecordedMove, Result, Variation
 from keisei.shogi.notation.summary import is_summary, parse_summary
-from keisei.shogi.notation.text import SourceLine, half_width, quote, split_lines
+from keisei.shogi.notation.text import SourceLine, half_width, quote, split_lines, text_lines
 
+_COMMENT: Final = "*"
+_BOOKMARK: Final = "&"
 _BRANCH: Final = re.compile(r"\s*変化\s*:\s*([0-9]{1,5})\s*手?\s*")
 
 
@@ -75,11 +77,11 @@ class TreeReader(ABC):
 
     def _read_line(self, line: SourceLine) -> None:
         text = line.text.lstrip()
-        if text.startswith("*"):
-            self._add_comment(text[1:])
-        elif text.startswith("&"):
+        if text.startswith(_COMMENT):
+            self._add_comment(text.removeprefix(_COMMENT))
+        elif text.startswith(_BOOKMARK):
             if self._current is not None:
-                self._current.add_bookmark(text[1:].strip())
+                self._current.add_bookmark(text.removeprefix(_BOOKMARK).strip())
         elif is_summary(text):
             self._read_summary(line)
         elif (branch := _BRANCH.fullmatch(half_width(line.text))) is not None:
@@ -109,11 +111,14 @@ class TreeReader(ABC):
         if self._current is None:
             self._begin(line)
         current = self.current
-        if current.ending is None:
-            try:
-                current.end(parse_summary(half_width(line.text), current.replay.turn))
-            except NotationError as error:
-                raise line.error(error.reason) from None
+        if current.ending is not None:
+            return
+        try:
+            ending = parse_summary(half_width(line.text), current.replay.turn)
+        except NotationError as error:
+            current.require_legal()
+            raise line.error(error.reason) from None
+        current.end(ending)
 
     def _branch(self, line: SourceLine, ply: int, column: int) -> None:
         """Begin a variation: it leaves the line before it, cut back to `ply` - 1 moves."""
@@ -131,9 +136,16 @@ class TreeReader(ABC):
     def _close_line(self) -> None:
         """Put the line that was read where it belongs."""
         current = self.current
+        current.require_legal()
         moves, result = current.moves, current.result
         self._path = [*self._path[: self._branch_ply - 1], *(moved.move for moved in moves)]
         if self._main is None:
             self._main = (moves, result)
         elif moves or result is not None:
             self._variations.append(Variation(self._branch_ply, moves, result, current.comment))
+
+
+def remark_lines(comment: str, bookmark: str = "") -> list[str]:
+    """The lines of what is said about a move: a comment, and a bookmark if there is one."""
+    lines = [_COMMENT + line for line in text_lines(comment)]
+    return [*lines, _BOOKMARK + bookmark] if bookmark else lines

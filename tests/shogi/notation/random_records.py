@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from keisei.errors import IllegalPositionError
@@ -24,9 +25,13 @@ _CROWD = (
 )
 
 
-def random_moves(rng: random.Random, start: Diagram = STARTPOS, plies: int = 120) -> list[Move]:
-    """Legal moves, chosen at random, to the end of the game or of our patience."""
+def random_moves(
+    rng: random.Random, start: Diagram = STARTPOS, plies: int = 120, stem: Sequence[Move] = ()
+) -> list[Move]:
+    """Legal moves, the first of them given, to the end of the game or of our patience."""
     game = ShogiGame(start)
+    for move in stem:
+        game.push(move)
     while len(game.moves) < plies and len(game.legal_actions):
         game.push_action(int(rng.choice(game.legal_actions.tolist())))
     return game.moves

@@ -239,6 +239,7 @@ def test_blanks_and_empty_lines_do_not_matter() -> None:
         (4, 1, "a time has to follow a move", "T12"),
         (4, 9, "'Tx' is no time; 'T' and seconds", "+7776FU,Tx"),
         (4, 1, "is no time", "T-1"),
+        (4, 9, "6000000 seconds; no move takes longer than 5999999", "+7776FU,T6000000"),
         (4, 1, "'%NANI' is no way to end a game; CSA knows %TORYO", "%NANI"),
         (5, 1, r"the game ended before this \(resignation\)", "%TORYO\n+7776FU"),
         (5, 1, "the game ended before this", "%TORYO\n%TORYO"),
@@ -256,6 +257,23 @@ def test_faults_in_the_moves(line: int, column: int, message: str, moves: str) -
     assert (error.line, error.column) == (line, column)
     with pytest.raises(NotationError, match=message):
         raise error
+
+
+@pytest.mark.parametrize("ending", ["%ILLEGAL_MOVE", "%-ILLEGAL_ACTION"])
+def test_an_illegal_last_move_that_lost_the_game(ending: str) -> None:
+    record = game(f"+7776FU\n-3335FU\nT7\n'*too far\n{ending}")
+    comment = "illegal move 3c3e: a pawn cannot go from 3c to 3e\ntoo far"
+    assert record.main_line == [Move.from_usi("7g7f")]
+    assert record.result == Result(Ending.ILLEGAL_MOVE, 7.0, comment)
+    assert record.winner is Color.BLACK
+    assert read_csa(write_csa(record)) == [record]
+
+
+@pytest.mark.parametrize("after", ["", "\n%TORYO", "\n%+ILLEGAL_ACTION", "\n+2726FU", "\n/\nPI"])
+def test_other_illegal_moves_are_faults(after: str) -> None:
+    error = fault(f"PI\n+\n+7776FU\n-3335FU{after}")
+    assert (error.line, error.column) == (4, 1)
+    assert "-3335FU is illegal: 3c3e: a pawn cannot go from 3c to 3e" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from keisei.shogi.notation.record import (
 )
 from keisei.shogi.notation.replay import Replay
 from keisei.shogi.notation.sfen import parse_sfen
-from keisei.shogi.pieces import parse_square
+from keisei.shogi.pieces import Color, parse_square
 from tests.shogi.notation.random_records import crowded_start
 
 SAMPLE = """\
@@ -265,6 +265,20 @@ def test_words_that_end_a_game() -> None:
     assert read_ki2("▲７六歩\nまで1手で先手の勝ち\n*おわり").result == Result(
         Ending.RESIGNATION, comment="おわり"
     )
+
+
+@pytest.mark.parametrize("foul", ["▲２四歩打", "▲２四歩"])
+@pytest.mark.parametrize("ending", ["\nまで1手で後手の反則勝ち", " △反則勝ち", " 反則負け"])
+def test_an_illegal_last_move_that_lost_the_game(foul: str, ending: str) -> None:
+    start = write_ki2(GameRecord(parse_sfen("8k/9/9/9/9/9/7P1/9/4K4 b P 1")))
+    record = read_ki2(start + foul + ending)
+    assert record.moves == []
+    assert record.result is not None
+    assert record.result.ending is Ending.ILLEGAL_MOVE
+    assert record.result.comment.startswith("illegal move P*2d: ")
+    assert record.winner is Color.WHITE
+    with pytest.raises(NotationError, match=f"{foul} is illegal"):
+        read_ki2(f"{start}{foul} △１二玉")
 
 
 @pytest.mark.parametrize(

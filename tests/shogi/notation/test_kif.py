@@ -469,6 +469,7 @@ def test_closing_lines_are_not_asked_where_a_word_has_said_it() -> None:
         (1, 5, "打 drops a piece from the hand, unpromoted", "1 ５五角成打"),
         (1, 11, "'junk' after the move; only a time", "1 ７六歩(77) junk"),
         (1, 11, "after the move", "1 ７六歩(77) (x)"),
+        (1, 11, "6000000 seconds; no move takes longer", "1 ７六歩(77) (99999:60)"),
         (1, 3, "it is Black's turn: ▲ is expected, not △", "1 △７六歩(77)"),
         (2, 1, "the game ended before this (resignation)", "1 投了\n2 ７六歩(77)"),
         (2, 1, "the number of a move expected, not '先手：A'", "1 ７六歩(77)\n先手：A"),
@@ -495,6 +496,66 @@ def test_faults(line: int, column: int, message: str, text: str) -> None:
     error = fault(text)
     assert (error.line, error.column) == (line, column)
     assert message in str(error)
+
+
+class TestFouls:
+    """An illegal move that lost the game stands in the file, and is not among the moves."""
+
+    FOUL = "1 ７六歩(77)\n2 ３五歩(33) ( 0:07/00:00:07)\n"
+    REASON = "3c3e: a pawn cannot go from 3c to 3e"
+
+    @pytest.mark.parametrize(
+        "ending",
+        [
+            "3 反則勝ち",
+            "3 反則勝ち ( 0:00/00:00:00)\nまで2手で先手の反則勝ち",
+            "3 反則負け",
+            "まで2手で先手の反則勝ち",
+            "まで2手で後手の反則負け",
+        ],
+    )
+    def test_legal_part_result_and_reason_are_kept(self, ending: str) -> None:
+        record = read_kif(f"{self.FOUL}*二段跳び\n{ending}\n*残念")
+        comment = f"illegal move {self.REASON}\n二段跳び\n残念"
+        assert record.main_line == [Move.from_usi("7g7f")]
+        assert record.result == Result(Ending.ILLEGAL_MOVE, 7.0, comment)
+        assert record.winner is Color.BLACK
+        assert read_kif(write_kif(record)) == record
+
+    def test_a_time_may_stand_at_the_end_instead(self) -> None:
+        record = read_kif("1 ７五歩(77)\n2 反則勝ち ( 0:03/00:00:03)")
+        assert record.result is not None
+        assert record.result.seconds == 3.0
+
+    def test_variations_follow_and_may_end_so_themselves(self) -> None:
+        record = read_kif(
+            f"{self.FOUL}3 反則勝ち\n変化：2手\n2 ８四歩(83)\n3 １五歩(17)\n4 反則勝ち"
+        )
+        assert record.winner is Color.BLACK
+        [variation] = record.variations
+        assert [recorded.move.usi for recorded in variation.moves] == ["8c8d"]
+        assert variation.result == Result(
+            Ending.ILLEGAL_MOVE, comment="illegal move 1g1e: a pawn cannot go from 1g to 1e"
+        )
+
+    @pytest.mark.parametrize(
+        "after",
+        [
+            "",
+            "*ただの誤植",
+            "3 投了",
+            "3 ２六歩(27)",
+            "4 ２六歩(27)",
+            "変化：2手\n2 ８四歩(83)",
+            "まで2手で先手の勝ち",
+            "まで2手で後手の勝ち",
+            "まで2手で後手の反則勝ち",
+        ],
+    )
+    def test_any_other_illegal_move_is_a_fault(self, after: str) -> None:
+        error = fault(self.FOUL + after)
+        assert (error.line, error.column) == (2, 3)
+        assert f"３五歩(33) is illegal: {self.REASON}" in str(error)
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "# nothing\n"])

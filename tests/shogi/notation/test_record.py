@@ -10,6 +10,7 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.headers import TimeLimit, format_moment, parse_moment
 from keisei.shogi.notation.record import (
+    MAX_SECONDS,
     STARTPOS,
     Ending,
     GameRecord,
@@ -19,6 +20,7 @@ from keisei.shogi.notation.record import (
 )
 from keisei.shogi.notation.sfen import parse_sfen
 from keisei.shogi.pieces import Color
+from keisei.shogi.rules import Outcome, Termination
 
 
 def moves(*usi: str) -> list[RecordedMove]:
@@ -112,6 +114,55 @@ def test_the_move_limit_ends_a_record() -> None:
     assert GameRecord.from_game(game).result == Result(Ending.MAX_MOVES)
 
 
+ENDINGS = {
+    Termination.CHECKMATE: (Ending.MATE, Color.BLACK),
+    Termination.NO_LEGAL_MOVE: (Ending.MATE, Color.BLACK),
+    Termination.REPETITION: (Ending.REPETITION, None),
+    Termination.PERPETUAL_CHECK: (Ending.WHITE_FOUL, Color.BLACK),
+    Termination.DECLARATION: (Ending.DECLARATION, Color.WHITE),
+    Termination.PLY_LIMIT: (Ending.MAX_MOVES, None),
+    Termination.ILLEGAL_MOVE: (Ending.ILLEGAL_MOVE, Color.BLACK),
+}
+"""How records call each outcome, and who can have won so, with White to move."""
+
+
+@pytest.mark.parametrize("termination", Termination)
+def test_every_outcome_has_its_ending(termination: Termination) -> None:
+    ending, winner = ENDINGS[termination]
+    game = ShogiGame("startpos moves 7g7f")
+    record = GameRecord.from_game(game, Outcome(termination, winner))
+    assert record.result == Result(ending)
+    assert record.winner is winner
+
+
+def test_perpetual_check_may_be_either_sides_foul() -> None:
+    outcome = Outcome(Termination.PERPETUAL_CHECK, Color.WHITE)
+    record = GameRecord.from_game(ShogiGame("startpos moves 7g7f"), outcome)
+    assert record.result == Result(Ending.BLACK_FOUL)
+
+
+def test_a_declared_win_is_recorded() -> None:
+    game = ShogiGame("KG+P+P+P+P+P+P+P/+P+P+P6/9/9/9/9/9/9/8k b 2R2B 1")
+    assert GameRecord.from_game(game).result is None
+    record = GameRecord.from_game(game, game.outcome(claim_declaration=True))
+    assert record.result == Result(Ending.DECLARATION)
+    assert record.winner is Color.BLACK
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome(Termination.CHECKMATE, Color.WHITE),
+        Outcome(Termination.ILLEGAL_MOVE, Color.WHITE),
+        Outcome(Termination.DECLARATION, Color.BLACK),
+        Outcome(Termination.REPETITION, Color.BLACK),
+    ],
+)
+def test_an_outcome_has_to_fit_the_side_to_move(outcome: Outcome) -> None:
+    with pytest.raises(ValueError, match="cannot be with White to move"):
+        GameRecord.from_game(ShogiGame("startpos moves 7g7f"), outcome)
+
+
 def test_typed_headers() -> None:
     record = GameRecord(
         headers={
@@ -165,11 +216,11 @@ def test_moments(text: str, moment: date | None) -> None:
         assert parse_moment(format_moment(moment)) == moment
 
 
-@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), MAX_SECONDS + 1, 1e8])
 def test_impossible_times_are_refused(seconds: float) -> None:
-    with pytest.raises(ValueError, match="finite and not negative"):
+    with pytest.raises(ValueError, match="a time is from 0 to 5999999"):
         RecordedMove(Move.from_usi("7g7f"), seconds)
-    with pytest.raises(ValueError, match="finite and not negative"):
+    with pytest.raises(ValueError, match="a time is from 0 to 5999999"):
         Result(Ending.RESIGNATION, seconds)
 
 

@@ -4,16 +4,26 @@ import random
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
 
 from keisei.errors import IllegalMoveError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.csa import read_csa, write_csa
+from keisei.shogi.notation.files import format_name, left_out
+from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
-from keisei.shogi.notation.record import STARTPOS, Ending, GameRecord, RecordedMove, Result
-from keisei.shogi.notation.sfen import format_position, parse_position
+from keisei.shogi.notation.record import (
+    MAX_SECONDS,
+    STARTPOS,
+    Ending,
+    GameRecord,
+    RecordedMove,
+    Result,
+)
+from keisei.shogi.notation.sfen import format_position, parse_position, parse_sfen
 from keisei.shogi.pieces import Color
 from tests.shogi.notation.random_records import (
     crowded_start,
@@ -22,6 +32,7 @@ from tests.shogi.notation.random_records import (
     without_bookmarks,
     without_times,
 )
+from tests.shogi.notation.record_strategies import kept, records, time_limits
 
 
 def _start(kind: str, rng: random.Random) -> Diagram:
@@ -60,6 +71,40 @@ class TestRandomGames:
             assert read("\ufeff" + text.replace("\n", "\r\n")) == read(text)
         text = write_csa(record)
         assert read_csa("\ufeff" + text.replace("\n", "\r\n")) == read_csa(text)
+
+
+@given(record=records())
+@settings(max_examples=60, deadline=None)
+def test_records_come_back_but_for_what_is_said_to_be_left_out(record: GameRecord) -> None:
+    again = {
+        ".csa": read_csa(write_csa(record))[0],
+        ".kif": read_kif(write_kif(record)),
+        ".ki2": read_ki2(write_ki2(record)),
+    }
+    for suffix, read in again.items():
+        path = f"game{suffix}"
+        assert read == kept(record, format_name(path))
+        assert (read == record) is (left_out([record], path) == [])
+
+
+@given(limit=time_limits)
+@settings(deadline=None)
+def test_time_limits_come_back(limit: TimeLimit) -> None:
+    record = GameRecord(headers={"time": str(limit), "time+": str(limit)})
+    assert read_csa(write_csa(record)) == [record]
+    assert read_csa(write_csa(record, "2.2")) == [record]
+    assert read_kif(write_kif(record)) == record
+
+
+def test_late_starts_and_long_times_come_back() -> None:
+    """What readers once refused: five digits of moves, the longest time there is."""
+    start = parse_sfen("4k4/9/9/9/9/9/9/9/4K4 b - 30000")
+    move = RecordedMove(Move.from_usi("5i5h"), float(MAX_SECONDS))
+    record = GameRecord(start, [move], result=Result(Ending.TIME_UP, float(MAX_SECONDS)))
+    assert read_kif(write_kif(record)) == record
+    assert read_ki2(write_ki2(record)) == without_times(record)
+    assert read_csa(write_csa(record))[0].moves == record.moves
+    assert read_csa(write_csa(record, "2.2"))[0].moves == record.moves
 
 
 @pytest.mark.parametrize("seed", range(6))

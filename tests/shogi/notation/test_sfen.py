@@ -96,6 +96,30 @@ def test_position_commands() -> None:
         parse_position("startpos 7g7f")
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong", "reason"),
+    [
+        ("4k4/9/9/9/9/9/9/9/4K4 x - 1", "x", "'b' or 'w'"),
+        ("sfen 4k4/9/9/9/9/9/9/9/4K4 x - 1", "x", "'b' or 'w'"),
+        ("position sfen 4k4/9/9/9/9/9/9/9/4K4 x - 1", "x", "'b' or 'w'"),
+        ("  position   sfen  4k4/9/9/9/9/9/9/9/4K4   x - 1", "x", "'b' or 'w'"),
+        ("position\tsfen\n4k4/9/9/9/9/9/9/9/4K4\u3000b  !  1", "!", "no piece in hand"),
+        ("position sfen 4k4/9/9/9/?8/9/9/9/4K4 b - 1 moves 5i5h", "?", "'?' is neither"),
+        ("position  startpos  then 7g7f", "then", "'then' after 'startpos'"),
+        ("startpos moves  7g7f  3c3d 2g", "2g", "move 3 of the list: '2g' is not a USI move"),
+        ("position startpos moves K*5e", "K*5e", "move 1 of the list: 'K*5e': only P L N"),
+        (f"position sfen {MATSURI} moves 5a5b 5j5i", "5j5i", "move 2 of the list: '5j' is not"),
+        ("startpos moves 7g7f 5e5e", "5e5e", "move 2 of the list: '5e5e' goes nowhere"),
+        ("startpos moves 7g7f moves", "moves", "move 2 of the list: 'moves' is not"),
+    ],
+)
+def test_faults_in_position_commands_have_their_column(text: str, wrong: str, reason: str) -> None:
+    with pytest.raises(NotationError) as caught:
+        parse_position(text)
+    assert caught.value.column == text.rindex(wrong) + 1
+    assert reason in str(caught.value)
+
+
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     for reader in (parse_sfen, parse_position, Move.from_usi, ShogiGame):

@@ -1,0 +1,1 @@
+"""How fast Keisei is, measured side by side with what others do the same work with."""

@@ -1,0 +1,98 @@
+"""``keisei describe``: what the network of a configuration consists of."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keisei.commands.train_options import (
+    Config,
+    InputFeatures,
+    Model,
+    SeRatio,
+    Settings,
+    TowerDepth,
+    TowerWidth,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from keisei.models.describe import Description
+
+
+def describe(
+    config: Config = None,
+    model: Model = None,
+    input_features: InputFeatures = None,
+    tower_depth: TowerDepth = None,
+    tower_width: TowerWidth = None,
+    se_ratio: SeRatio = None,
+    settings: Settings = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Show the network of a configuration: parts, parameters, multiplications, input planes."""
+    from keisei.commands.train_options import train_config
+
+    app_config = train_config(
+        config=config,
+        model=model,
+        input_features=input_features,
+        tower_depth=tower_depth,
+        tower_width=tower_width,
+        se_ratio=se_ratio,
+        settings=settings,
+    )
+
+    from keisei.commands.progress import progress_bar
+
+    with progress_bar() as progress:
+        progress.add_task("building the network", total=None)
+
+        from keisei.models.describe import describe_model
+        from keisei.models.factory import build_model
+        from keisei.shogi.features import feature_spec
+
+        features = feature_spec(app_config.env.input_features)
+        network = build_model(app_config.model, features.num_planes)
+        description = describe_model(network, features)
+    if as_json:
+        facts = {"config": app_config.model.model_dump(), "features": features.name}
+        typer.echo(json.dumps(facts | description.as_dict(), indent=2))
+    else:
+        _print_report(description)
+
+
+def _print_report(description: "Description") -> None:
+    from rich.console import Console
+
+    console = Console()
+    console.print(_input_table(description))
+    console.print(_part_table(description))
+
+
+def _input_table(description: "Description") -> "Table":
+    from rich.table import Table
+
+    table = Table(title="input", title_justify="left", show_footer=True)
+    table.add_column("feature", footer="all")
+    table.add_column("planes", justify="right", footer=str(description.in_planes))
+    table.add_column("from - to", justify="right")
+    for group in description.inputs:
+        place = f"{group.first} - {group.first + group.planes - 1}"
+        table.add_row(group.feature, str(group.planes), place)
+    return table
+
+
+def _part_table(description: "Description") -> "Table":
+    from rich.table import Table
+
+    table = Table(title=description.model, title_justify="left", show_footer=True)
+    table.add_column("part", footer="all")
+    table.add_column("parameters", justify="right", footer=f"{description.parameters:,}")
+    table.add_column("share", justify="right", footer="100 %")
+    table.add_column("MACs/position", justify="right", footer=f"{description.macs:,}")
+    for part in description.parts:
+        share = f"{100 * part.parameters / description.parameters:.1f} %"
+        table.add_row(part.name, f"{part.parameters:,}", share, f"{part.macs:,}")
+    return table

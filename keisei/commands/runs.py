@@ -1,0 +1,81 @@
+"""``keisei runs``: the runs that there are, and how strong their players are."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from keisei.training.runs import ListedRun
+
+STATE_STYLES = {
+    "finished": "green",
+    "running": "cyan",
+    "interrupted": "yellow",
+    "failed": "bold red",
+    "broken": "red",
+}
+
+
+def runs(
+    root: Annotated[Path, typer.Argument(help="Directory that holds the runs.")] = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """List runs: state, plies, time, games, last score against each opponent, size of the model."""
+    from keisei.training.runs import list_runs
+
+    found = list_runs(root)
+    if as_json:
+        typer.echo(json.dumps([run.as_dict() for run in found], indent=2))
+        return
+    if not found:
+        typer.echo(f"There is no run in {root}.")
+        return
+
+    from rich.console import Console
+
+    console = Console()
+    console.print(_table(found))
+    for run in found:
+        if run.note:
+            console.print(f"{run.name}: {run.note}", style="dim", markup=False, highlight=False)
+
+
+def _table(found: "list[ListedRun]") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    from keisei.training.formats import NOTHING, count, duration, percent, short_count
+
+    opponents = list(dict.fromkeys(opponent for run in found for opponent in run.scores))
+    table = Table(title="runs", title_justify="left")
+    table.add_column("name", overflow="fold")
+    table.add_column("state")
+    for heading in ("plies", "time", "games", *(f"vs {name}" for name in opponents)):
+        table.add_column(Text(heading), justify="right")
+    table.add_column("model")
+    for run in found:
+        state = Text(run.state, style=STATE_STYLES[run.state])
+        if run.state == "broken":
+            table.add_row(Text(run.name), state)
+            continue
+        scores = (
+            f"{percent(run.scores[name].score)} ±{100 * run.scores[name].margin:.0f}"
+            if name in run.scores
+            else NOTHING
+            for name in opponents
+        )
+        size = "" if run.parameters is None else f", {short_count(run.parameters)}"
+        table.add_row(
+            Text(run.name),
+            state,
+            short_count(run.timestep),
+            duration(run.seconds),
+            count(run.games),
+            *scores,
+            Text(run.model + size),
+        )
+    return table

@@ -1,0 +1,1 @@
+"""How strong it is: opponents, matches, scores."""

@@ -1,0 +1,1 @@
+"""Networks. They know shapes, not Shogi rules and not configurations."""

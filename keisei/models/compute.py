@@ -1,0 +1,184 @@
+"""`Compute`: the device, precision and compiler that a network runs with here.
+
+>>> compute = choose_compute(DeviceConfig(device="cpu"))
+>>> compute.device, compute.autocast_dtype, compute.needs_scaler
+(device(type='cpu'), None, False)
+"""
+
+import logging
+import os
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
+
+import torch
+
+from keisei.config_schema import DeviceConfig
+from keisei.doctor import usable_cpus
+from keisei.models.compilation import compile_forward
+from keisei.models.errors import DeviceError
+from keisei.models.layers import lay_out
+from keisei.models.measure import COMPILED, LAID_OUT, measure_paths, sample_batch
+from keisei.models.network import ActorCritic
+from keisei.models.probe import probe_precision
+
+__all__ = ["Compute", "choose_compute", "measure_paths"]
+
+logger = logging.getLogger(__name__)
+
+DTYPES: Final = {"bf16": torch.bfloat16, "fp16": torch.float16}
+FIRST_BF16_CAPABILITY: Final = (8, 0)
+"""CUDA compute capability from which on bfloat16 is computed by the hardware (Ampere)."""
+
+DETERMINISTIC_CUBLAS: Final = ":4096:8"
+AUTO_BATCH: Final = 256
+"""Batch by which ``compile=auto`` judges."""
+
+Model = TypeVar("Model", bound=ActorCritic)
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Where and how networks compute."""
+
+    device: torch.device
+    autocast_dtype: torch.dtype | None
+    """What autocast goes down to; None: float32 throughout."""
+
+    compile: Literal["off", "on", "auto"]
+    """Whether `compiled` compiles; auto: if it is measured to be faster."""
+
+    channels_last: bool
+    """Whether convolutions keep the channels of a square next to each other in memory."""
+
+    threads: int
+    """Threads of torch."""
+
+    deterministic: bool
+    """Whether the same run gives the same weights, bit by bit."""
+
+    @property
+    def needs_scaler(self) -> bool:
+        """Whether gradients need a `GradScaler`: those of float16 underflow without."""
+        return self.autocast_dtype is torch.float16
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """The context for forward passes and losses."""
+        if self.autocast_dtype is None:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=self.autocast_dtype)
+
+    def prepare(self, model: Model) -> Model:
+        """Set torch's threads and determinism for this process, and move `model` to its place."""
+        self._set_up_torch()
+        model.to(self.device)
+        if self.channels_last:
+            lay_out(model, torch.channels_last)
+        return model
+
+    def compiled(self, model: Model) -> Model:
+        """Compile what a call of the prepared `model` does, if that is chosen and works here.
+
+        It is the same object with the same parameters, whether it was compiled or not.
+        """
+        if self.compile == "on" or (self.compile == "auto" and self._is_faster_compiled(model)):
+            compile_forward(model, autocast=self.autocast)
+        return model
+
+    def _is_faster_compiled(self, model: ActorCritic) -> bool:
+        # Measured in float32, also under autocast: what the compiler saves is the memory traffic
+        # between layers, and there is as much of that in either precision.
+        speeds = {s.path: s for s in measure_paths(model, sample_batch(model, AUTO_BATCH))}
+        if COMPILED not in speeds:
+            return False
+        acting, learning = (
+            getattr(speeds[COMPILED], name) / getattr(speeds[LAID_OUT], name)
+            for name in ("acting_ratio", "learning_ratio")
+        )
+        logger.info("compiled, acting is %.2fx and learning %.2fx as fast", acting, learning)
+        return bool(1 / acting + 1 / learning < 2)
+
+    def _set_up_torch(self) -> None:
+        torch.set_num_threads(self.threads)
+        if self.deterministic:
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", DETERMINISTIC_CUBLAS)
+        # Without a deterministic kernel for some operation a run should warn, not stop.
+        torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
+        torch.backends.cudnn.benchmark = not self.deterministic
+
+
+def choose_compute(config: DeviceConfig) -> Compute:
+    """What `config` asks for, made concrete for this machine."""
+    device = _device(config.device)
+    threads = config.torch_threads or usable_cpus()
+    return Compute(
+        device=device,
+        autocast_dtype=_autocast_dtype(config.mixed_precision, device, threads),
+        compile=config.compile,
+        channels_last=device.type != "mps",  # not faster there, and not all kernels know it
+        threads=threads,
+        deterministic=config.deterministic,
+    )
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        if torch.cuda.is_available():
+            name = "cuda"
+        else:
+            name = "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise DeviceError(f"device {name!r} does not exist; there are {_devices()}") from None
+    number = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    is_there = {
+        "cpu": True,
+        "cuda": (device.index or 0) < number,
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not is_there.get(device.type, False):
+        raise DeviceError(f"device {name!r} is not available; there are {_devices()}")
+    return device
+
+
+def _devices() -> str:
+    names = ["auto", "cpu"]
+    if torch.cuda.is_available():
+        names += ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        names.append("mps")
+    return ", ".join(names)
+
+
+def _autocast_dtype(choice: str, device: torch.device, threads: int) -> torch.dtype | None:
+    if choice == "off":
+        return None
+    if choice == "auto":
+        return _fastest_dtype(device, threads)
+    if device.type == "cuda":
+        if choice == "bf16" and not _has_bf16(device):
+            raise DeviceError(f"mixed_precision bf16: {device} is too old for it; use fp16 or auto")
+        return DTYPES[choice]
+    probe = probe_precision(device.type, DTYPES[choice], threads)
+    if not probe.survived:
+        raise DeviceError(
+            f"mixed_precision {choice} does not work on this {device.type}: a trial in another "
+            f"process failed ({probe.failure}); use off or auto"
+        )
+    return DTYPES[choice]
+
+
+def _fastest_dtype(device: torch.device, threads: int) -> torch.dtype | None:
+    if device.type == "cuda":
+        return torch.bfloat16 if _has_bf16(device) else torch.float16
+    probe = probe_precision(device.type, torch.bfloat16, threads)
+    if probe.survived and probe.speedup > 1.0:
+        return torch.bfloat16
+    reason = f"{probe.speedup:.2f}x as fast" if probe.survived else probe.failure
+    logger.info("mixed precision stays off: bf16 on this %s: %s", device.type, reason)
+    return None
+
+
+def _has_bf16(device: torch.device) -> bool:
+    return torch.cuda.get_device_capability(device) >= FIRST_BF16_CAPABILITY

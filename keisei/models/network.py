@@ -1,0 +1,95 @@
+"""`ActorCritic`: a trunk, a policy head and a value head, whatever the type of the trunk."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from keisei.models.heads import POLICY_HEADS, VALUE_HEADS, PolicyHead, ValueHead
+from keisei.models.layers import Trunk, require_choice, require_positive
+
+
+class Output(NamedTuple):
+    """What the network says of ``B`` positions, in float32."""
+
+    logits: Tensor
+    """``[B, M]``: of the legal actions that were asked for."""
+
+    value: Tensor
+    """What the value head says: `ActorCritic.values` and `ActorCritic.value_loss` read it."""
+
+
+class ActorCritic(nn.Module):
+    """Judges positions: logits of their legal actions, and a value for the mover.
+
+    A model type is a subclass that hands its trunk to ``super().__init__``.
+    """
+
+    trunk: Trunk
+    policy: PolicyHead
+    value: ValueHead
+
+    in_planes: int
+    """C: how many planes it reads."""
+
+    compiled: Callable[[Tensor, Tensor], Output] | None = None
+    """What `forward` calls instead of `judge`, once `keisei.models.compilation` has set it."""
+
+    def __init__(
+        self,
+        trunk: Trunk,
+        *,
+        in_planes: int,
+        activation: str,
+        policy_head: str,
+        policy_width: int,
+        value_head: str,
+        value_width: int,
+    ) -> None:
+        super().__init__()
+        require_positive(in_planes=in_planes, policy_width=policy_width, value_width=value_width)
+        policy_type = POLICY_HEADS[require_choice("policy head", policy_head, POLICY_HEADS)]
+        value_type = VALUE_HEADS[require_choice("value head", value_head, VALUE_HEADS)]
+        self.in_planes = in_planes
+        self.trunk = trunk
+        self.policy = policy_type(trunk.width, policy_width, activation)
+        self.value = value_type(trunk.width, value_width, activation)
+
+    def forward(self, planes: Tensor, legal: Tensor) -> Output:
+        """Judge positions.
+
+        Args:
+            planes: ``[B, C, 9, 9]``, floating point.
+            legal: ``[B, M]`` int64, legal actions; rows are filled up with any action, and what
+                is said of that filling is to be ignored.
+        """
+        judge = self.judge if self.compiled is None else self.compiled
+        return judge(planes, legal)
+
+    def judge(self, planes: Tensor, legal: Tensor) -> Output:
+        """What `forward` does when it is not compiled."""
+        squares = self.trunk(planes)
+        return Output(self.policy(squares, legal).float(), self.value(squares))
+
+    def all_logits(self, planes: Tensor) -> Tensor:
+        """Logits ``[B, 13527]`` of all actions, legal or not: for tests and for export."""
+        return self.policy.all_logits(self.trunk(planes)).float()
+
+    def values(self, output_value: Tensor) -> Tensor:
+        """Values ``[B]`` in [-1, 1], the mover's, from `Output.value`."""
+        return self.value.values(output_value)
+
+    def value_loss(self, output_value: Tensor, returns: Tensor) -> Tensor:
+        """Losses ``[B]`` of `Output.value` given the returns ``[B]``, always in float32."""
+        return self.value.loss(output_value, returns)
+
+    @property
+    def input_weight(self) -> str:
+        """Name of the parameter that reads the planes; its dimension 1 counts them."""
+        return f"trunk.{self.trunk.input_weight}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Compiled code belongs to this object: copies and pickles are plain again.
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        state.pop("compiled", None)
+        return state

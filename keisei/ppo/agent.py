@@ -1,0 +1,271 @@
+"""`PPOAgent`: the network, and how it learns from a rollout."""
+
+import copy
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from keisei.config_schema import AppConfig, PPOConfig
+from keisei.errors import KeiseiError
+from keisei.models.compute import Compute
+from keisei.models.factory import build_model
+from keisei.models.network import ActorCritic
+from keisei.ppo.buffer import RolloutBuffer
+from keisei.ppo.inference import Inference
+from keisei.ppo.losses import LossTerms, LossWeights, explained_variance, normalized, ppo_loss
+from keisei.ppo.minibatch import Minibatch, MinibatchMaker
+from keisei.ppo.policy import entropy, kl_divergence, legal_log_probs
+from keisei.shogi.features import FeatureSpec
+
+logger = logging.getLogger(__name__)
+
+AUTO_CPU_MINIBATCH = 512
+AUTO_GPU_MINIBATCH = 8_192
+SMALLEST_MINIBATCH = 16
+
+
+class TrainingDivergedError(KeiseiError):
+    """The loss has been no number for too long: the run stops, its last checkpoint is good."""
+
+
+@dataclass(frozen=True)
+class UpdateStats:
+    """What an update did, averaged over its minibatches."""
+
+    metrics: dict[str, float]
+    samples: int
+    """Samples that the network was trained on, over all epochs."""
+
+
+class PPOAgent:
+    """The network under training, its optimizer, and the average of its weights."""
+
+    def __init__(
+        self, config: AppConfig, compute: Compute, spec: FeatureSpec, random: np.random.Generator
+    ) -> None:
+        self.settings: PPOConfig = config.ppo
+        self.compute = compute
+        self.spec = spec
+        self.random = random
+        self.model: ActorCritic = compute.prepare(build_model(config.model, spec.num_planes))
+        self.network: ActorCritic = compute.compiled(self.model)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(),
+            lr=config.ppo.learning_rate,
+            eps=1e-5,
+            weight_decay=config.ppo.weight_decay,
+        )
+        self.scaler = torch.amp.GradScaler(compute.device.type, enabled=compute.needs_scaler)
+        self.average: ActorCritic | None = None
+        if config.ppo.ema_decay > 0.0:
+            self.average = copy.deepcopy(self.model).requires_grad_(False)
+        self.inference = Inference(self.network, compute, spec)
+        self.minibatch_size = self._first_minibatch_size()
+        self._maker = MinibatchMaker(spec, compute)
+        self._bad_minibatches = 0
+
+    @property
+    def best_model(self) -> ActorCritic:
+        """The network to play with: the average of the weights where there is one."""
+        return self.average if self.average is not None else self.model
+
+    def learn(
+        self,
+        buffer: RolloutBuffer,
+        *,
+        learning_rate: float,
+        entropy_weight: float,
+        on_epoch: Callable[[int], None] = lambda epoch: None,
+    ) -> UpdateStats:
+        """Improve the network by the experience of a finished rollout."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
+        weights = LossWeights(
+            clip_range=self.settings.clip_range,
+            value=self.settings.value_weight,
+            entropy=entropy_weight,
+            ema_kl=self.settings.ema_kl,
+        )
+        totals = _Averages()
+        epochs_done = 0
+        for epoch in range(self.settings.epochs):
+            is_near = self._learn_epoch(buffer, weights, totals)
+            epochs_done += 1
+            on_epoch(epoch)
+            if not is_near:
+                break
+        self._update_average()
+        metrics = totals.means()
+        values = torch.from_numpy(buffer.values[buffer.learns_value])
+        returns = torch.from_numpy(buffer.returns[buffer.learns_value])
+        metrics["losses/explained_variance"] = explained_variance(values, returns)
+        metrics["charts/learning_rate"] = learning_rate
+        metrics["charts/entropy_weight"] = entropy_weight
+        metrics["charts/minibatch_size"] = float(self.minibatch_size)
+        metrics["charts/epochs_done"] = float(epochs_done)
+        return UpdateStats(metrics, totals.samples)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that learning depends on."""
+        state: dict[str, Any] = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "minibatch_size": self.minibatch_size,
+            "bad_minibatches": self._bad_minibatches,
+        }
+        if self.average is not None:
+            state["ema"] = self.average.state_dict()
+        return state
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to what `state` returned."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scaler.load_state_dict(state["scaler"])
+        self.minibatch_size = int(state["minibatch_size"])
+        self._bad_minibatches = int(state["bad_minibatches"])
+        if self.average is not None:
+            self.average.load_state_dict(state["ema"])
+
+    def _learn_epoch(
+        self, buffer: RolloutBuffer, weights: LossWeights, totals: "_Averages"
+    ) -> bool:
+        """One pass over the rollout; False if it stopped because the policy had moved too far."""
+        order = buffer.sample_order(self.random)
+        start = 0
+        while start < len(order):
+            indices = order[start : start + self.minibatch_size]
+            try:
+                terms, grad_norm = self._step(self._maker.make(buffer, indices), weights)
+            except torch.OutOfMemoryError:
+                self._shrink_minibatch()
+                continue
+            totals.add(terms, grad_norm, len(indices))
+            start += len(indices)
+            target = self.settings.target_kl
+            if target is not None and float(terms.approx_kl) > target:
+                return False
+        return True
+
+    def _shrink_minibatch(self) -> None:
+        """Halve a minibatch that the device's memory could not hold, if it may choose its size."""
+        if self.settings.minibatch_size != "auto" or self.minibatch_size <= SMALLEST_MINIBATCH:
+            raise KeiseiError(
+                f"{self.compute.device} has no memory for a minibatch of {self.minibatch_size}; "
+                "set ppo.minibatch_size to a smaller number or to auto, or use a smaller model"
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        self.minibatch_size //= 2
+        if self.compute.device.type == "cuda":
+            torch.cuda.empty_cache()
+        logger.warning("out of memory: minibatches are now of %d samples", self.minibatch_size)
+
+    def _step(self, minibatch: Minibatch, weights: LossWeights) -> tuple[LossTerms, float]:
+        """One step of the optimizer. A loss that is no number is skipped and counted."""
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.compute.autocast():
+            terms = self._loss(minibatch, weights)
+        if not bool(torch.isfinite(terms.total)):
+            self._skip("the loss is no number")
+            return terms, float("nan")
+        self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
+        self.scaler.unscale_(self.optimizer)
+        grad_norm = float(
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
+        )
+        if not np.isfinite(grad_norm) and not self.scaler.is_enabled():
+            self._skip("a gradient is no number")
+            return terms, float("nan")
+        self.scaler.step(self.optimizer)  # by itself skips what overflowed in float16
+        self.scaler.update()
+        self._bad_minibatches = 0
+        return terms, grad_norm
+
+    def _loss(self, minibatch: Minibatch, weights: LossWeights) -> LossTerms:
+        output = self.network(minibatch.planes, minibatch.legal)
+        log_probs = legal_log_probs(output.logits, minibatch.counts)
+        ema_kls: Tensor | None = None
+        if weights.ema_kl > 0.0 and self.average is not None:
+            with torch.no_grad():
+                average = self.average(minibatch.planes, minibatch.legal)
+                average_log_probs = legal_log_probs(average.logits, minibatch.counts)
+            ema_kls = kl_divergence(log_probs, average_log_probs)
+        advantages = minibatch.advantages
+        if self.settings.normalize_advantages:
+            advantages = normalized(advantages, minibatch.learns_policy)
+        return ppo_loss(
+            log_probs=log_probs.gather(1, minibatch.columns[:, None])[:, 0],
+            old_log_probs=minibatch.log_probs,
+            advantages=advantages,
+            entropies=entropy(log_probs),
+            value_losses=self.model.value_loss(output.value, minibatch.returns),
+            ema_kls=ema_kls,
+            learns_policy=minibatch.learns_policy,
+            weights=weights,
+        )
+
+    def _skip(self, reason: str) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        self._bad_minibatches += 1
+        logger.warning("minibatch skipped: %s (%d in a row)", reason, self._bad_minibatches)
+        if self._bad_minibatches >= self.settings.nan_limit:
+            raise TrainingDivergedError(
+                f"{reason}, {self._bad_minibatches} minibatches in a row; the last checkpoint is "
+                "good. A lower ppo.learning_rate or ppo.max_grad_norm usually helps"
+            )
+
+    def _update_average(self) -> None:
+        if self.average is None:
+            return
+        decay = self.settings.ema_decay
+        with torch.no_grad():
+            for mean, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
+                mean.lerp_(new, 1.0 - decay)
+
+    def _first_minibatch_size(self) -> int:
+        if self.settings.minibatch_size != "auto":
+            return self.settings.minibatch_size
+        return AUTO_CPU_MINIBATCH if self.compute.device.type == "cpu" else AUTO_GPU_MINIBATCH
+
+
+class _Averages:
+    """Means of the loss terms over the minibatches of an update."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self._skipped = 0
+        self._minibatches = 0
+        self._sums: dict[str, float] = {}
+
+    def add(self, terms: LossTerms, grad_norm: float, samples: int) -> None:
+        if not np.isfinite(grad_norm):
+            self._skipped += 1
+            return
+        self.samples += samples
+        self._minibatches += 1
+        for name, value in (
+            ("losses/total", terms.total),
+            ("losses/policy", terms.policy),
+            ("losses/value", terms.value),
+            ("losses/entropy", terms.entropy),
+            ("losses/ema_kl", terms.ema_kl),
+            ("losses/approx_kl", terms.approx_kl),
+            ("losses/clip_fraction", terms.clip_fraction),
+            ("losses/grad_norm", grad_norm),
+        ):
+            self._sums[name] = self._sums.get(name, 0.0) + _number(value)
+
+    def means(self) -> dict[str, float]:
+        means = {name: total / self._minibatches for name, total in self._sums.items()}
+        means["losses/skipped_minibatches"] = float(self._skipped)
+        return means
+
+
+def _number(value: Tensor | float) -> float:
+    return value.item() if isinstance(value, Tensor) else value

@@ -1,0 +1,89 @@
+"""Asking a network about many positions at once: legal-only log-probabilities and values."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from keisei.models.compute import Compute
+from keisei.models.network import ActorCritic
+from keisei.ppo.policy import legal_log_probs
+from keisei.shogi.features import FeatureSpec
+from keisei.shogi.position import Records
+
+CPU_BATCH = 256
+"""Positions per call on a CPU: larger batches fall out of its cache and are slower."""
+
+WIDTH_STEP = 32
+"""Legal lists are padded to multiples of this, so that a compiled network sees few shapes."""
+
+
+class Judgement(NamedTuple):
+    """What a network says of ``B`` positions."""
+
+    log_probs: npt.NDArray[np.float32]
+    """``[B, M]``: of the legal moves, in the order of their list; minus infinity beyond them."""
+
+    values: npt.NDArray[np.float32]
+    """``[B]``: from -1, lost for the mover, to 1, won."""
+
+
+class Inference:
+    """A network that is only asked, not trained."""
+
+    def __init__(self, network: ActorCritic, compute: Compute, spec: FeatureSpec) -> None:
+        self.network = network
+        self.compute = compute
+        self.spec = spec
+        self._planes = np.empty((0, *spec.shape), dtype=np.float32)
+
+    def judge(
+        self,
+        packed: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+    ) -> Judgement:
+        """Judge ``packed[B]`` with the legal lists ``[B, >= M]`` and their lengths ``[B]``."""
+        batch = len(packed)
+        width = padded_width(legal_counts, legal_actions.shape[1])
+        log_probs = np.empty((batch, width), dtype=np.float32)
+        values = np.empty(batch, dtype=np.float32)
+        if len(self._planes) < batch:
+            self._planes = np.empty((batch, *self.spec.shape), dtype=np.float32)
+        planes = self.spec.encode(packed, self._planes[:batch])
+        step = CPU_BATCH if self.compute.device.type == "cpu" else batch
+        for start in range(0, batch, step):
+            rows = slice(start, start + step)
+            part = self._forward(planes[rows], legal_actions[rows, :width], legal_counts[rows])
+            log_probs[rows], values[rows] = part
+        return Judgement(log_probs, values)
+
+    @torch.inference_mode()
+    def _forward(
+        self,
+        planes: npt.NDArray[np.float32],
+        legal: npt.NDArray[np.uint16],
+        counts: npt.NDArray[np.int32],
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        device = self.compute.device
+        with self.compute.autocast():
+            output = self.network(
+                planes_tensor(planes, self.compute),
+                torch.from_numpy(legal.astype(np.int64)).to(device),
+            )
+        log_probs = legal_log_probs(output.logits, torch.from_numpy(counts).to(device))
+        values = self.network.values(output.value).float()
+        return log_probs.cpu().numpy(), values.cpu().numpy()
+
+
+def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:
+    """Planes on the device, in the memory layout that is fastest there."""
+    tensor = torch.from_numpy(planes).to(compute.device, non_blocking=True)
+    return tensor.contiguous(memory_format=torch.channels_last) if compute.channels_last else tensor
+
+
+def padded_width(counts: npt.NDArray[np.int32], most: int) -> int:
+    """Columns that hold the longest list, rounded up."""
+    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, most)

@@ -1,0 +1,81 @@
+"""The PPO loss, term by term, for one minibatch."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class LossWeights:
+    """What the terms of the loss are multiplied by."""
+
+    clip_range: float
+    value: float
+    entropy: float
+    ema_kl: float = 0.0
+
+
+@dataclass(frozen=True)
+class LossTerms:
+    """The loss and what it is made of, all scalars."""
+
+    total: Tensor
+    policy: Tensor
+    value: Tensor
+    entropy: Tensor
+    ema_kl: Tensor
+    approx_kl: Tensor
+    clip_fraction: Tensor
+
+
+def ppo_loss(
+    *,
+    log_probs: Tensor,
+    old_log_probs: Tensor,
+    advantages: Tensor,
+    entropies: Tensor,
+    value_losses: Tensor,
+    ema_kls: Tensor | None,
+    learns_policy: Tensor,
+    weights: LossWeights,
+) -> LossTerms:
+    """The clipped surrogate, value loss and entropy bonus of ``B`` samples, all arguments ``[B]``.
+
+    Samples without `learns_policy` (forced moves) count for the value only. The approximate KL
+    divergence is the mean of ``r - 1 - log r``, which is never negative (Schulman, 2020).
+    """
+    counted = learns_policy.float()
+    number = counted.sum().clamp(min=1.0)
+
+    def mean(samples: Tensor) -> Tensor:
+        return (samples * counted).sum() / number
+
+    log_ratio = log_probs - old_log_probs
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1.0 - weights.clip_range, 1.0 + weights.clip_range)
+    policy = -mean(torch.minimum(ratio * advantages, clipped * advantages))
+    value = value_losses.mean()
+    bonus = mean(entropies)
+    pull = mean(ema_kls) if ema_kls is not None else torch.zeros_like(policy)
+    total = policy + weights.value * value - weights.entropy * bonus + weights.ema_kl * pull
+    with torch.no_grad():
+        approx_kl = mean(ratio - 1.0 - log_ratio)
+        clip_fraction = mean(((ratio - 1.0).abs() > weights.clip_range).float())
+    return LossTerms(total, policy, value, bonus, pull, approx_kl, clip_fraction)
+
+
+def normalized(advantages: Tensor, learns_policy: Tensor) -> Tensor:
+    """Advantages scaled so that those that are learned from have mean 0 and deviation 1."""
+    counted = advantages[learns_policy]
+    if counted.numel() < 2:
+        return advantages
+    return (advantages - counted.mean()) / (counted.std(unbiased=False) + 1e-8)
+
+
+def explained_variance(values: Tensor, returns: Tensor) -> float:
+    """How much of the returns' variance the values explain: 1 all of it, 0 none, below 0 harm."""
+    variance = returns.var(unbiased=False)
+    if float(variance) == 0.0:
+        return 0.0
+    return float(1.0 - (returns - values).var(unbiased=False) / variance)

@@ -1,0 +1,71 @@
+"""Minibatches: planes, legal lists and targets of some plies of a rollout, on the device."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from keisei.constants import MAX_LEGAL_MOVES
+from keisei.models.compute import Compute
+from keisei.ppo.buffer import RolloutBuffer
+from keisei.ppo.inference import padded_width, planes_tensor
+from keisei.shogi.features import FeatureSpec
+from keisei.shogi.packed import legal_from_packed
+from keisei.shogi.position import new_positions
+
+
+class Minibatch(NamedTuple):
+    """``B`` samples to learn from."""
+
+    planes: Tensor  # [B, C, 9, 9]
+    legal: Tensor  # [B, M] int64: legal actions
+    counts: Tensor  # [B]: how many of them there are
+    columns: Tensor  # [B] int64: the action that was played, as a column of `legal`
+    log_probs: Tensor  # [B]: of that action, when it was played
+    advantages: Tensor  # [B]
+    returns: Tensor  # [B]
+    learns_policy: Tensor  # [B] bool
+
+
+class MinibatchMaker:
+    """Makes minibatches in buffers of its own, which the next one overwrites."""
+
+    def __init__(self, spec: FeatureSpec, compute: Compute) -> None:
+        self.spec = spec
+        self.compute = compute
+        self._scratch = new_positions(2)
+        self._planes = np.empty((0, *spec.shape), dtype=np.float32)
+        self._legal = np.zeros((0, MAX_LEGAL_MOVES), dtype=np.uint16)
+        self._counts = np.zeros(0, dtype=np.int32)
+
+    def make(self, buffer: RolloutBuffer, indices: npt.NDArray[np.int64]) -> Minibatch:
+        """The samples at flat `indices` of a finished rollout."""
+        batch = len(indices)
+        if len(self._planes) < batch:
+            self._planes = np.empty((batch, *self.spec.shape), dtype=np.float32)
+            self._legal = np.zeros((batch, MAX_LEGAL_MOVES), dtype=np.uint16)
+            self._counts = np.zeros(batch, dtype=np.int32)
+        packed = buffer.packed.reshape(-1)[indices]
+        planes = self.spec.encode(packed, self._planes[:batch])
+        legal_from_packed(packed, self._legal, self._counts, self._scratch, 0, batch)
+        counts = self._counts[:batch]
+        width = padded_width(counts, MAX_LEGAL_MOVES)
+        legal = self._legal[:batch, :width].astype(np.int64)
+        actions = buffer.actions.reshape(-1)[indices].astype(np.int64)
+        # Beyond its count a row holds old entries, which may equal the action: they come later.
+        columns = np.argmax(legal == actions[:, None], axis=1)
+        return Minibatch(
+            planes=planes_tensor(planes, self.compute),
+            legal=self._tensor(legal),
+            counts=self._tensor(counts),
+            columns=self._tensor(columns),
+            log_probs=self._tensor(buffer.log_probs.reshape(-1)[indices]),
+            advantages=self._tensor(buffer.advantages.reshape(-1)[indices]),
+            returns=self._tensor(buffer.returns.reshape(-1)[indices]),
+            learns_policy=self._tensor(buffer.learns_policy.reshape(-1)[indices]),
+        )
+
+    def _tensor(self, array: npt.NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(array).to(self.compute.device, non_blocking=True)

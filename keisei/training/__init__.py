@@ -1,0 +1,1 @@
+"""The run: trainer, events, checkpoints, metrics, trackers, display."""

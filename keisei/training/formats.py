@@ -1,0 +1,63 @@
+"""Numbers as people read them: durations, counts, percentages."""
+
+import math
+
+NOTHING = "-"
+"""Stands where there is no number."""
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> duration(75), duration(3_675), duration(100_000)
+    ('1:15', '1:01:15', '1d 3:46:40')
+    """
+    if not math.isfinite(seconds):
+        return NOTHING
+    minutes, second = divmod(max(0, round(seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days}d {hour}:{minute:02}:{second:02}"
+    return f"{hour}:{minute:02}:{second:02}" if hour else f"{minute}:{second:02}"
+
+
+def count(number: float) -> str:
+    """A whole number with its thousands apart.
+
+    >>> count(1234567.2)
+    '1,234,567'
+    """
+    return f"{number:,.0f}" if math.isfinite(number) else NOTHING
+
+
+def short_count(number: float) -> str:
+    """A large number in three digits.
+
+    >>> short_count(213_504), short_count(1_250_000), short_count(64)
+    ('214 k', '1.25 M', '64')
+    """
+    if not math.isfinite(number):
+        return NOTHING
+    for unit, name in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(number) >= unit * 0.9995:
+            return f"{number / unit:#.3g}".rstrip(".") + name
+    return f"{number:.0f}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share in [0, 1] as a percentage.
+
+    >>> percent(0.123), percent(0.0213, 1)
+    ('12 %', '2.1 %')
+    """
+    return f"{100 * share:.{digits}f} %" if math.isfinite(share) else NOTHING
+
+
+def small(number: float) -> str:
+    """A number around 1 or far below it, in three or four digits.
+
+    >>> small(0.01234), small(2.5), small(0.0006), small(-0.5)
+    ('0.0123', '2.5', '0.0006', '-0.5')
+    """
+    return f"{number:.3g}" if math.isfinite(number) else NOTHING

@@ -1,0 +1,191 @@
+"""``metrics.jsonl``: the diary of a run, one JSON object per line.
+
+Every line says what happened (``event``: start, step, evaluation, checkpoint, end), how far the run
+was (``update``, ``timestep``, ``total_timesteps``, ``games``, ``seconds``) and when (``time``, in
+seconds since 1970). Steps and evaluations carry ``metrics``, a start ``facts``, a checkpoint its
+``path``, an end its ``reason``. A metric that is not a finite number is ``null``.
+
+This module imports neither numba nor torch, so that ``keisei runs`` answers at once.
+"""
+
+import json
+import logging
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self
+
+from keisei.files import read_bytes, write_atomically
+from keisei.training import run_files
+
+logger = logging.getLogger(__name__)
+
+START: Final = "start"
+STEP: Final = "step"
+EVALUATION: Final = "evaluation"
+CHECKPOINT: Final = "checkpoint"
+END: Final = "end"
+
+FINISHED_REASONS: Final = frozenset({"finished", "time limit"})
+"""Why a run may end that has done what it was asked to do."""
+
+INTERRUPTED: Final = "interrupted"
+"""The reason when the user ended the run."""
+
+
+def is_orderly_end(reason: str) -> bool:
+    """Whether a run ended as it or its user wanted, not by an error."""
+    return reason in FINISHED_REASONS or reason == INTERRUPTED
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the journal."""
+
+    event: str
+    update: int
+    timestep: int
+    total_timesteps: int
+    games: int
+    seconds: float
+    time: float
+    """When it was written, in seconds since 1970."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
+    reason: str = ""
+
+    def to_line(self) -> bytes:
+        """The line with its newline. Only the fields that say something are written."""
+        fields = {key: value for key, value in vars(self).items() if value not in ({}, "")}
+        if self.metrics:
+            fields["metrics"] = {name: _number(value) for name, value in self.metrics.items()}
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
+        return text.encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Self:
+        """Read a line; raises `ValueError` if it is torn or no entry."""
+        fields = json.loads(line)
+        try:
+            return cls(
+                event=str(fields["event"]),
+                update=int(fields["update"]),
+                timestep=int(fields["timestep"]),
+                total_timesteps=int(fields["total_timesteps"]),
+                games=int(fields["games"]),
+                seconds=float(fields["seconds"]),
+                time=float(fields["time"]),
+                metrics={
+                    str(name): math.nan if value is None else float(value)
+                    for name, value in fields.get("metrics", {}).items()
+                },
+                facts=dict(fields.get("facts", {})),
+                path=str(fields.get("path", "")),
+                reason=str(fields.get("reason", "")),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no entry of a journal: {error!r}") from error
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _lines(data: bytes) -> Iterator[tuple[bytes, Entry | None]]:
+    """The lines of a journal, each with its entry; None for one that cannot be read."""
+    for line in data.split(b"\n"):
+        if line.strip():
+            try:
+                yield line, Entry.from_line(line)
+            except ValueError:
+                yield line, None
+
+
+def rewind(path: Path, update: int) -> None:
+    """Make a journal end at an update, so that a resumed run can go on from there.
+
+    Drops what a killed session wrote after the checkpoint that the run goes on from, and a torn
+    last line. The file is replaced as a whole, or stays as it was.
+    """
+    if not path.exists():
+        return
+    data = read_bytes(path)
+    lines = list(_lines(data))
+    kept = [line for line, entry in lines if entry is not None and entry.update <= update]
+    if len(kept) == len(lines) and data.endswith(b"\n"):
+        return
+    write_atomically(path, b"".join(line + b"\n" for line in kept))
+    torn = sum(entry is None for _, entry in lines)
+    later = len(lines) - len(kept) - torn
+    logger.info(
+        "%s: dropped %d lines later than update %d, and %d torn", path.name, later, update, torn
+    )
+
+
+@dataclass(frozen=True)
+class History:
+    """A run as its journal tells it."""
+
+    entries: tuple[Entry, ...]
+    broken_lines: int = 0
+    """Lines that could not be read: a run that was killed may leave half a line."""
+
+    @classmethod
+    def read(cls, run_directory: Path) -> Self:
+        """Read the journal of a run; raises `FileAccessError` where there is none."""
+        entries = [entry for _, entry in _lines(read_bytes(run_directory / run_files.METRICS))]
+        readable = tuple(entry for entry in entries if entry is not None)
+        return cls(readable, broken_lines=len(entries) - len(readable))
+
+    @cached_property
+    def steps(self) -> tuple[Entry, ...]:
+        """The steps of training, each update once."""
+        return _latest_by_update(entry for entry in self.entries if entry.event == STEP)
+
+    @cached_property
+    def evaluations(self) -> tuple[Entry, ...]:
+        """The evaluations, each update once."""
+        return _latest_by_update(entry for entry in self.entries if entry.event == EVALUATION)
+
+    @property
+    def starts(self) -> tuple[Entry, ...]:
+        """The beginnings of sessions: the first, and one for each resume."""
+        return tuple(entry for entry in self.entries if entry.event == START)
+
+    @property
+    def end(self) -> Entry | None:
+        """How the last session ended; None while it goes on, or if it was killed."""
+        for entry in reversed(self.entries):
+            if entry.event == START:
+                return None
+            if entry.event == END:
+                return entry
+        return None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the last session said about itself."""
+        starts = self.starts
+        return starts[-1].facts if starts else {}
+
+    def series(self, name: str) -> tuple[list[int], list[float]]:
+        """A metric over time: (timesteps, values), steps without a finite value left out."""
+        points = [
+            (step.timestep, step.metrics[name])
+            for step in self.steps
+            if math.isfinite(step.metrics.get(name, math.nan))
+        ]
+        return [timestep for timestep, _ in points], [value for _, value in points]
+
+
+def _latest_by_update(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Entries in the order of their updates; of several of one update, the one written last.
+
+    A session that is resumed right at an evaluation writes that one a second time.
+    """
+    by_update = {entry.update: entry for entry in entries}
+    return tuple(by_update[update] for update in sorted(by_update))

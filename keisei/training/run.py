@@ -1,0 +1,132 @@
+"""A run as a whole: its directory, its listeners, its beginning and its end."""
+
+import logging
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from keisei.config import save_config
+from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
+from keisei.evaluation.score import Score
+from keisei.training.checkpoint import load_newest
+from keisei.training.display import console_level, make_display
+from keisei.training.events import Callback, EventBus, load_plugin
+from keisei.training.games import SampleGames
+from keisei.training.interrupt import InterruptFlag
+from keisei.training.logs import configure_logging
+from keisei.training.report import ReportWriter
+from keisei.training.run_files import CHECKPOINTS, CONFIG, REPORT
+from keisei.training.trackers import make_trackers
+from keisei.training.trainer import Trainer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How a run ended."""
+
+    run_directory: Path
+    reason: str
+    timestep: int
+    games: int
+    seconds: float
+    scores: dict[str, Score]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "run": str(self.run_directory),
+            "reason": self.reason,
+            "timestep": self.timestep,
+            "games": self.games,
+            "seconds": self.seconds,
+            "scores": {name: score.score for name, score in self.scores.items()},
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.reason}: {self.timestep:,} plies, {self.games:,} games, "
+            f"{self.seconds / 60:.1f} minutes",
+            *(f"  against {name}: {score}" for name, score in self.scores.items()),
+            f"report: {self.run_directory / REPORT}",
+            f"go on with: keisei train --resume {self.run_directory}",
+        ]
+        return "\n".join(lines)
+
+
+def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
+    """Make a directory for a new run and train in it."""
+    name = config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}"
+    run_directory = Path(config.run.root) / name
+    if (run_directory / CONFIG).exists():
+        raise KeiseiError(
+            f"there is a run in {run_directory} already; go on with it by --resume "
+            f"{run_directory}, or choose another --name"
+        )
+    try:
+        run_directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise KeiseiError(f"cannot make {run_directory}: {error.strerror or error}") from error
+    return _train(config, run_directory, profile=profile, is_resumed=False)
+
+
+def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
+    """Go on with a run from its newest good checkpoint."""
+    return _train(config, run_directory, profile=profile, is_resumed=True)
+
+
+def find_run(path: Path) -> Path:
+    """The directory of a run that was named by its path, or by its name in ``runs``."""
+    for candidate in (path, Path("runs") / path):
+        if (candidate / CONFIG).is_file():
+            return candidate
+    raise KeiseiError(f"there is no run in {path}: it would hold a {CONFIG}")
+
+
+def _train(
+    config: AppConfig, run_directory: Path, *, profile: bool, is_resumed: bool
+) -> RunSummary:
+    console = Console(stderr=True)
+    with configure_logging(run_directory, console, console_level=console_level(config)):
+        trainer = Trainer(
+            config, run_directory, EventBus(_callbacks(config, run_directory, console))
+        )
+        if is_resumed:
+            checkpoint = load_newest(run_directory / CHECKPOINTS)
+            if checkpoint is None:
+                logger.warning("no checkpoint in %s yet: the run starts anew", run_directory)
+            else:
+                trainer.restore(checkpoint)
+        save_config(config, run_directory / CONFIG)
+        with InterruptFlag() as interrupt, _profiler(profile, run_directory):
+            reason = trainer.run(interrupt)
+    progress = trainer.progress
+    return RunSummary(
+        run_directory, reason, progress.timestep, progress.games, progress.seconds, trainer.scores
+    )
+
+
+def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:
+    return [
+        *make_trackers(config, run_directory),
+        SampleGames(run_directory, config.logging.sample_games),
+        *(load_plugin(name) for name in config.logging.plugins),
+        make_display(config, console),
+        ReportWriter(run_directory),
+    ]
+
+
+def _profiler(wanted: bool, run_directory: Path) -> AbstractContextManager[object]:
+    if not wanted:
+        return nullcontext()
+    trace = run_directory / "profile"
+    return torch.profiler.profile(
+        on_trace_ready=torch.profiler.tensorboard_trace_handler(str(trace)), record_shapes=True
+    )

@@ -1,0 +1,48 @@
+"""What lies where in the directory of a run."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from keisei.errors import KeiseiError
+from keisei.files import read_bytes
+
+CONFIG: Final = "config.json"
+"""The settings that were in effect."""
+
+METRICS: Final = "metrics.jsonl"
+"""Every step, evaluation, checkpoint, start and end: see `keisei.training.journal`."""
+
+LOG: Final = "run.log"
+"""What was logged."""
+
+REPORT: Final = "report.html"
+"""The run on one page."""
+
+PLOTS: Final = "plots"
+"""The report's plots as PNG files."""
+
+CHECKPOINTS: Final = "checkpoints"
+"""The run's state at several moments: see `keisei.training.checkpoint`."""
+
+GAMES: Final = "games"
+"""Sample games as KIF and CSA files."""
+
+TENSORBOARD: Final = "tensorboard"
+"""TensorBoard's event files."""
+
+WANDB_ID: Final = "wandb-id.txt"
+"""Under which id Weights & Biases knows the run."""
+
+
+def read_config(run_directory: Path) -> Mapping[str, Any]:
+    """The settings of a run as they were written, by whichever version: nothing is validated."""
+    path = run_directory / CONFIG
+    try:
+        config = json.loads(read_bytes(path))
+    except ValueError as error:
+        raise KeiseiError(f"{path} is not JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise KeiseiError(f"{path} holds no settings")
+    return config

@@ -1,0 +1,258 @@
+"""Nested state as JSON and named tensors, and back: exact, and without pickle.
+
+`flatten` turns a value into JSON, in which tensors and arrays are only named; their contents go
+into a flat dictionary of tensors, ready for a safetensors file. `unflatten` is the inverse. What
+comes back is what went in, bit by bit and type by type; two things are not kept: that tensors
+shared memory, and which kind of mapping it was (dictionaries come back).
+
+Plain JSON stands for itself. Everything else is an object with a tag:
+
+================  ======================================================================
+``$int``          an integer beyond 53 bits, in hexadecimal
+``$float``        an infinity or NaN: its 8 bytes in hexadecimal, big-endian
+``$bytes``        in base64
+``$tuple``        its items
+``$dict``         ``[key, value]`` pairs: keys that are integers or begin with ``$``
+``$tensor``       name in the file; ``order`` of the dimensions if not the usual one
+``$array``        name in the file of its bytes, ``dtype``, ``shape``: a NumPy array
+``$scalar``       the same for a NumPy scalar
+================  ======================================================================
+"""
+
+import base64
+import math
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+State = Mapping[str, Any]
+"""Nested mappings, lists and tuples of tensors, arrays and scalars; keys are str or int."""
+
+KeyPath = tuple[str | int, ...]
+"""The keys and indices that lead to a value."""
+
+TENSOR_DTYPES: Final = frozenset(
+    {torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool}
+    | {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
+)
+"""What every safetensors reader knows."""
+
+PLAIN_DTYPE: Final = re.compile(r"[<>|][biufSUV]\d+")
+"""Dtypes that are numbers or text and nothing else; above all not ``O``, Python objects."""
+
+MAX_PLAIN_INT: Final = 2**53
+"""Integers up to here are the same number in every JSON reader."""
+
+RESERVED_NAME: Final = "__metadata__"
+"""The one name that safetensors does not allow for a tensor."""
+
+
+def flatten(value: object, tensors: dict[str, torch.Tensor], path: KeyPath = ()) -> Any:
+    """JSON of a value; tensors and arrays in it are added to `tensors`, named by their path.
+
+    Raises:
+        TypeError: Something in the value can't be stored; the message says where it is.
+    """
+    kind = type(value)
+    if value is None or kind in (bool, str):
+        return value
+    if type(value) is int:
+        return value if abs(value) <= MAX_PLAIN_INT else {"$int": hex(value)}
+    if type(value) is float:
+        return value if math.isfinite(value) else {"$float": struct.pack(">d", value).hex()}
+    if type(value) is bytes:
+        return {"$bytes": base64.b64encode(value).decode("ascii")}
+    if type(value) is list:
+        return [flatten(item, tensors, (*path, i)) for i, item in enumerate(value)]
+    if type(value) is tuple:
+        return {"$tuple": [flatten(item, tensors, (*path, i)) for i, item in enumerate(value)]}
+    if isinstance(value, Mapping):
+        return _flatten_mapping(value, tensors, path)
+    if isinstance(value, torch.Tensor):
+        return _flatten_tensor(value, tensors, path)
+    if isinstance(value, np.generic) or kind is np.ndarray:
+        return _flatten_array(np.asarray(value), kind is np.ndarray, tensors, path)
+    raise TypeError(f"{_where(path)}: a {kind.__qualname__} cannot be stored in a checkpoint")
+
+
+def unflatten(tree: object, tensors: dict[str, torch.Tensor]) -> Any:
+    """The value that `flatten` made this JSON and these tensors of; takes them out of `tensors`.
+
+    Whatever the JSON says, no code of its author runs. Since each tensor can be used only once, a
+    small file can't ask for a lot of memory either.
+
+    Raises:
+        ValueError: The JSON is not of `flatten`'s making, or does not belong to these tensors.
+    """
+    if isinstance(tree, list):
+        return [unflatten(item, tensors) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    tag = next((key for key in tree if key.startswith("$")), None)
+    if tag is None:
+        return {key: unflatten(item, tensors) for key, item in tree.items()}
+    try:
+        return _untag(tag, tree, tensors)
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"a malformed {tag}: {type(error).__name__}: {error}") from error
+
+
+def check_bools(array: npt.NDArray[Any]) -> None:
+    """Refuse booleans other than 0 and 1: compiled code takes it for granted that none exist."""
+    if array.dtype.names is not None:
+        for name in array.dtype.names:
+            check_bools(array[name])
+    elif array.dtype.kind == "b" and (array.view(np.uint8) > 1).any():
+        raise ValueError("a boolean that is neither 0 nor 1")
+
+
+def _where(path: KeyPath) -> str:
+    return "/".join(map(str, path)) or "the state"
+
+
+def _flatten_mapping(
+    mapping: Mapping[Any, object], tensors: dict[str, torch.Tensor], path: KeyPath
+) -> dict[str, Any]:
+    for key in mapping:
+        if type(key) not in (str, int):
+            raise TypeError(f"{_where(path)}: keys must be str or int, not {key!r}")
+    items = {key: flatten(item, tensors, (*path, key)) for key, item in mapping.items()}
+    if all(isinstance(key, str) and not key.startswith("$") for key in items):
+        return items
+    pairs = [[flatten(key, tensors, path), item] for key, item in items.items()]
+    return {"$dict": pairs}
+
+
+def _flatten_tensor(
+    tensor: torch.Tensor, tensors: dict[str, torch.Tensor], path: KeyPath
+) -> dict[str, Any]:
+    if tensor.dtype not in TENSOR_DTYPES or tensor.layout != torch.strided or tensor.is_meta:
+        raise TypeError(
+            f"{_where(path)}: a tensor of {tensor.dtype}, {tensor.layout}, on {tensor.device} "
+            "cannot be stored in a checkpoint"
+        )
+    name = _add(tensor.detach(), tensors, path)
+    order = _dimension_order(tensor)
+    return {"$tensor": name} if order is None else {"$tensor": name, "order": order}
+
+
+def _flatten_array(
+    array: npt.NDArray[Any], is_array: bool, tensors: dict[str, torch.Tensor], path: KeyPath
+) -> dict[str, Any]:
+    try:
+        dtype = _dtype_to_json(array.dtype)
+        known = _dtype_from_json(dtype) == array.dtype
+    except (TypeError, ValueError):
+        known = False
+    if not known:
+        raise TypeError(f"{_where(path)}: an array of {array.dtype} cannot be stored")
+    contents = np.frombuffer(array.tobytes(), np.uint8).copy()  # a copy: tensors are writable
+    name = _add(torch.from_numpy(contents), tensors, path)
+    tag = "$array" if is_array else "$scalar"
+    return {tag: name, "dtype": dtype, "shape": list(array.shape)}
+
+
+def _add(tensor: torch.Tensor, tensors: dict[str, torch.Tensor], path: KeyPath) -> str:
+    """Put a tensor among the others, under a name that no other has."""
+    readable = "/".join(map(str, path)).encode("utf-8", "backslashreplace").decode("utf-8")
+    name, number = readable, 1
+    while name in tensors or name == RESERVED_NAME:  # keys may contain slashes, 1 may be "1"
+        number += 1
+        name = f"{readable}~{number}"
+    tensors[name] = tensor
+    return name
+
+
+def _dimension_order(tensor: torch.Tensor) -> list[int] | None:
+    """The dimensions from the outermost in memory to the innermost; None if first to last.
+
+    Optimizers are faster, and some of their kernels only right, if a moment lies in memory as its
+    weights do. Tensors with gaps or overlaps come back without them, in the usual order.
+    """
+    dims = range(tensor.dim())
+    actual = tensor.stride()
+    order = sorted(dims, key=lambda dim: (-actual[dim], -tensor.shape[dim]))
+    stride, strides = 1, [0] * tensor.dim()
+    for dim in reversed(order):
+        strides[dim] = stride
+        stride *= max(tensor.shape[dim], 1)
+    return order if order != list(dims) and strides == list(actual) else None
+
+
+def _untag(tag: str, tree: Mapping[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
+    content = tree[tag]
+    match tag:
+        case "$int":
+            return int(content, 16)
+        case "$float":
+            try:
+                return struct.unpack(">d", bytes.fromhex(content))[0]
+            except struct.error as error:
+                raise ValueError(f"{content!r} is not the hexadecimal of 8 bytes") from error
+        case "$bytes":
+            return base64.b64decode(content, validate=True)
+        case "$tuple":
+            return tuple(unflatten(item, tensors) for item in content)
+        case "$dict":
+            return {unflatten(key, tensors): unflatten(item, tensors) for key, item in content}
+        case "$tensor":
+            return _unflatten_tensor(tensors.pop(content), tree.get("order"))
+        case "$array" | "$scalar":
+            array = _unflatten_array(tensors.pop(content), tree["dtype"], tree["shape"])
+            return array if tag == "$array" else array[()]
+    raise ValueError(f"an unknown tag {tag}")
+
+
+def _unflatten_tensor(tensor: torch.Tensor, order: Sequence[int] | None) -> torch.Tensor:
+    if order is None:
+        return tensor
+    if sorted(order) != list(range(tensor.dim())):
+        raise ValueError(f"{order} is no order of {tensor.dim()} dimensions")
+    back = [order.index(dim) for dim in range(tensor.dim())]
+    return tensor.permute(*order).contiguous().permute(*back)
+
+
+def _unflatten_array(
+    contents: torch.Tensor, dtype_json: object, shape: Sequence[int]
+) -> npt.NDArray[Any]:
+    dtype = _dtype_from_json(dtype_json)
+    size = math.prod(shape) * dtype.itemsize
+    if contents.dtype != torch.uint8 or contents.dim() != 1 or contents.numel() != size:
+        raise ValueError(f"the bytes of an array are not those of {dtype} of shape {shape}")
+    array: npt.NDArray[Any] = np.ndarray(tuple(shape), dtype, contents.numpy()).copy()
+    check_bools(array)
+    return array
+
+
+def _dtype_to_json(dtype: np.dtype[Any]) -> Any:
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return {"base": _dtype_to_json(base), "shape": list(shape)}
+    if dtype.fields is None:
+        return dtype.str
+    names = dtype.names or ()
+    fields = [[name, _dtype_to_json(dtype.fields[name][0])] for name in names]
+    offsets = [dtype.fields[name][1] for name in names]
+    return {"fields": fields, "offsets": offsets, "itemsize": dtype.itemsize}
+
+
+def _dtype_from_json(tree: Any) -> np.dtype[Any]:
+    if isinstance(tree, str):
+        if not PLAIN_DTYPE.fullmatch(tree):
+            raise ValueError(f"dtype {tree!r} is not one of plain numbers or text")
+        return np.dtype(tree)
+    if "base" in tree:
+        return np.dtype((_dtype_from_json(tree["base"]), tuple(tree["shape"])))
+    return np.dtype(
+        {
+            "names": [name for name, _ in tree["fields"]],
+            "formats": [_dtype_from_json(field) for _, field in tree["fields"]],
+            "offsets": tree["offsets"],
+            "itemsize": tree["itemsize"],
+        }
+    )

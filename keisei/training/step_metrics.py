@@ -1,0 +1,51 @@
+"""The metrics of one step of training, gathered from those who know them."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from keisei.ppo.agent import UpdateStats
+from keisei.selfplay.pool import OpponentPool
+from keisei.selfplay.rollout import RolloutStats
+from keisei.shogi.pieces import Color
+from keisei.shogi.rules import Termination
+from keisei.training import metrics
+from keisei.training.memory import resident_megabytes
+
+
+def step_metrics(
+    rollout: RolloutStats,
+    update: UpdateStats,
+    pool: OpponentPool,
+    seconds: Mapping[str, float],
+) -> dict[str, float]:
+    """Metrics by their full name. `seconds` are those of the step, by section."""
+    values = dict(update.metrics)
+    values |= {f"time/{name}": spent for name, spent in seconds.items()}
+    values[metrics.SPS] = rollout.plies / max(sum(seconds.values()), 1e-9)
+    values[metrics.FORCED_MOVES] = rollout.forced_plies / rollout.plies
+    values[metrics.GAMES_FINISHED] = float(len(rollout.outcomes))
+    values[metrics.MEMORY] = resident_megabytes()
+    if rollout.outcomes:
+        values |= _game_metrics(rollout)
+    if pool.is_active:
+        values[metrics.POOL_SHARE] = pool.settings.pool_share
+    if rollout.pool_games:
+        values[metrics.POOL_SCORE] = rollout.pool_points / rollout.pool_games
+    return values
+
+
+def _game_metrics(rollout: RolloutStats) -> dict[str, float]:
+    number = len(rollout.outcomes)
+    winners = Counter(outcome.winner for outcome, _ in rollout.outcomes)
+    endings = Counter(outcome.termination for outcome, _ in rollout.outcomes)
+    return {
+        metrics.BLACK_WINS: winners[Color.BLACK] / number,
+        metrics.WHITE_WINS: winners[Color.WHITE] / number,
+        metrics.DRAWS: winners[None] / number,
+        metrics.PLY_LIMIT_RATE: endings[Termination.PLY_LIMIT] / number,
+        metrics.MEAN_PLIES: sum(plies for _, plies in rollout.outcomes) / number,
+        **{
+            f"{metrics.TERMINATION_PREFIX}{ending.name.lower()}": count / number
+            for ending, count in endings.items()
+        },
+    }

@@ -1,0 +1,255 @@
+"""The training loop: collect, learn, evaluate, save.
+
+`Trainer` owns everything that a run consists of, and is the only one that counts: nobody else
+writes the timestep, the updates, the games. All of it goes into a checkpoint, so that a run that
+was killed goes on exactly where its last checkpoint left it.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from keisei.config_schema import AppConfig
+from keisei.evaluation.bots import find_bot
+from keisei.evaluation.match import MatchSettings, network_player, play_match
+from keisei.evaluation.score import Score
+from keisei.models.compute import choose_compute
+from keisei.ppo.agent import PPOAgent
+from keisei.ppo.buffer import RolloutBuffer
+from keisei.ppo.inference import Inference
+from keisei.selfplay.pool import OpponentPool
+from keisei.selfplay.rollout import Collector
+from keisei.selfplay.timing import SectionTimer
+from keisei.shogi.features import feature_spec
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.rules import DeclarationRule, Outcome
+from keisei.shogi.vector import VectorShogi
+from keisei.training.checkpoint import Checkpoint, save_checkpoint
+from keisei.training.events import (
+    CheckpointSaved,
+    EpochEnd,
+    EvaluationEnd,
+    EventBus,
+    GameEnd,
+    Progress,
+    StepEnd,
+    TrainingEnd,
+    TrainingStart,
+)
+from keisei.training.facts import run_facts
+from keisei.training.interrupt import InterruptFlag
+from keisei.training.rng import generator_state, restore_generator, restore_rng, rng_state
+from keisei.training.run_files import CHECKPOINTS
+from keisei.training.schedules import fading, scheduled
+from keisei.training.step_metrics import step_metrics
+
+DECLARATION_RULES = {
+    "27": DeclarationRule.POINTS_27,
+    "24": DeclarationRule.POINTS_24,
+    "off": DeclarationRule.OFF,
+}
+
+
+class Trainer:
+    """One run, from its first ply to its last."""
+
+    def __init__(self, config: AppConfig, run_directory: Path, bus: EventBus) -> None:
+        self.config = config
+        self.run_directory = run_directory
+        self.bus = bus
+        env_seed, weights_seed, *seeds = np.random.SeedSequence(config.run.seed).spawn(5)
+        torch.manual_seed(int(weights_seed.generate_state(1)[0]))
+        self.randoms = {
+            name: np.random.default_rng(seed)
+            for name, seed in zip(("acting", "learning", "pool"), seeds, strict=True)
+        }
+        self.spec = feature_spec(config.env.input_features)
+        compute = choose_compute(config.device)
+        self.env = VectorShogi(
+            config.env.num_games,
+            self.spec,
+            seed=int(env_seed.generate_state(1)[0]),
+            opening_plies=config.env.opening_plies,
+            ply_limit=config.env.ply_limit,
+            declaration=DECLARATION_RULES[config.env.declaration],
+            threads=config.env.threads or compute.threads,
+        )
+        self.agent = PPOAgent(config, compute, self.spec, self.randoms["learning"])
+        self.pool = OpponentPool(
+            config.selfplay, config.env.num_games, self.agent.inference, self.randoms["pool"]
+        )
+        self.collector = Collector(
+            self.env,
+            self.agent.inference,
+            self.pool,
+            config.selfplay,
+            self.randoms["acting"],
+            mirror=config.ppo.mirror,
+        )
+        self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
+        self.timer = SectionTimer()
+        self.timestep = self.update = self.games = 0
+        self.scores: dict[str, Score] = {}
+        self._earlier_seconds = 0.0
+        self._session_start = time.perf_counter()
+
+    def run(self, interrupt: InterruptFlag | None = None) -> str:
+        """Train until the run is over; returns why it ended."""
+        interrupt = interrupt or InterruptFlag()
+        self._session_start = time.perf_counter()
+        self.timer.take()
+        facts = run_facts(self.config, self.agent, self.buffer)
+        self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
+        reason = "an error"
+        try:
+            while (end := self._end(interrupt)) is None:
+                self.train_step()
+                if _is_due(self.update, self.config.evaluation.interval):
+                    self.evaluate(self.config.evaluation.games)
+                if _is_due(self.update, self.config.checkpoint.interval):
+                    self.save()
+            reason = end
+            if reason != "interrupted":
+                self.evaluate(self.config.evaluation.final_games)
+            self.save()
+        except KeyboardInterrupt:
+            reason = "interrupted"
+            raise
+        except Exception as error:
+            reason = str(error)
+            raise
+        finally:
+            self.bus.emit(TrainingEnd(reason, self.progress))
+        return reason
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run has come."""
+        seconds = self._earlier_seconds + time.perf_counter() - self._session_start
+        return Progress(
+            self.timestep, self.config.run.total_timesteps, self.update, self.games, seconds
+        )
+
+    def train_step(self) -> None:
+        """Play a rollout, learn from it, and tell what happened."""
+        config = self.config
+        done = self.timestep / config.run.total_timesteps
+        if self.update % config.selfplay.pool_interval == 0:
+            self.pool.add(self.agent.model)
+        stats = self.collector.collect(self.buffer, self.timer, self._count_game)
+        with self.timer.section("inference"):
+            last_values = self.collector.bootstrap_values()
+        with self.timer.section("learning"):
+            self.buffer.finish(
+                last_values,
+                self.env.packed,
+                gamma=config.ppo.gamma,
+                gae_lambda=config.ppo.gae_lambda,
+                shaping=fading(config.selfplay.shaping, config.selfplay.shaping_end, done),
+            )
+            update = self.agent.learn(
+                self.buffer,
+                learning_rate=scheduled(
+                    config.ppo.learning_rate_schedule,
+                    config.ppo.learning_rate,
+                    config.ppo.learning_rate_end,
+                    done,
+                    warmup=config.ppo.warmup,
+                ),
+                entropy_weight=scheduled(
+                    config.ppo.entropy_schedule,
+                    config.ppo.entropy,
+                    config.ppo.entropy_end,
+                    done,
+                ),
+                on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
+            )
+        self.timestep += stats.plies
+        self.update += 1
+        metrics = step_metrics(stats, update, self.pool, self.timer.take())
+        self.bus.emit(StepEnd(self.progress, metrics, self.env.game(0)))
+
+    def evaluate(self, games: int) -> dict[str, Score]:
+        """Measure the network against its standard opponents."""
+        settings = self.config.evaluation
+        inference = Inference(self.agent.best_model, self.agent.compute, self.spec)
+        samples: list[tuple[str, ShogiGame, Outcome]] = []
+        for name in settings.opponents:
+            match = MatchSettings(
+                games=games,
+                seed=self.config.run.seed + self.update,
+                ply_limit=self.config.env.ply_limit,
+                opening_plies=settings.opening_plies,
+                declaration=DECLARATION_RULES[self.config.env.declaration],
+                temperature=settings.temperature,
+                mate_in_one=settings.mate_in_one,
+                sample_games=self.config.logging.sample_games,
+            )
+            result = play_match(network_player(inference, match), find_bot(name), match)
+            self.scores[name] = result.score
+            samples += [(f"vs {name} {n}", *game) for n, game in enumerate(result.samples, 1)]
+        self.bus.emit(EvaluationEnd(self.progress, dict(self.scores), tuple(samples)))
+        self.timer.take()  # the next step's times are its own
+        return self.scores
+
+    def save(self) -> Path:
+        """Write a checkpoint."""
+        path = save_checkpoint(
+            self.run_directory / CHECKPOINTS,
+            timestep=self.timestep,
+            update=self.update,
+            state=self.state(),
+            config_json=self.config.model_dump_json(indent=2),
+            keep=self.config.checkpoint.keep,
+        )
+        self.bus.emit(CheckpointSaved(path, self.progress))
+        return path
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the rest of the run depends on."""
+        return {
+            **self.agent.state(),
+            "env": self.env.state(),
+            "pool": self.pool.state(),
+            "randoms": {name: generator_state(random) for name, random in self.randoms.items()},
+            "global_randoms": rng_state(),
+            "games": self.games,
+            "seconds": self.progress.seconds,
+        }
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint of this run."""
+        state: Mapping[str, Any] = checkpoint.state
+        self.agent.restore(state)
+        self.env.restore(state["env"])
+        self.pool.restore(state["pool"])
+        for name, random in self.randoms.items():
+            restore_generator(random, state["randoms"][name])
+        restore_rng(state["global_randoms"])
+        self.timestep, self.update = checkpoint.timestep, checkpoint.update
+        self.games = int(state["games"])
+        self._earlier_seconds = float(state["seconds"])
+
+    def _count_game(self, outcome: Outcome, plies: int) -> None:
+        self.games += 1
+        self.bus.emit(GameEnd(outcome, plies))
+
+    def _end(self, interrupt: InterruptFlag) -> str | None:
+        """Why the run is over, None while it goes on."""
+        if interrupt.is_set:
+            return "interrupted"
+        if self.timestep >= self.config.run.total_timesteps:
+            return "finished"
+        limit = self.config.run.max_minutes
+        if limit > 0.0 and self.progress.seconds >= 60.0 * limit:
+            return "time limit"
+        return None
+
+
+def _is_due(update: int, interval: int) -> bool:
+    """Whether something that happens every `interval` updates happens after this one."""
+    return interval > 0 and update % interval == 0

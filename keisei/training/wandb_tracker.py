@@ -1,0 +1,210 @@
+"""Weights & Biases, for those who want it: curves, settings and checkpoints of a run.
+
+Nothing here can hold up training: uploads run in a thread of their own, and the end of the run
+waits for them only so long. The package is handed in, so tests (and you) can pass another one.
+"""
+
+import logging
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from keisei.errors import KeiseiError
+from keisei.files import read_bytes, write_atomically
+from keisei.training import run_files
+from keisei.training.events import (
+    Callback,
+    CheckpointSaved,
+    EvaluationEnd,
+    Progress,
+    StepEnd,
+    TrainingEnd,
+    TrainingStart,
+)
+from keisei.training.journal import is_orderly_end
+from keisei.training.metrics import evaluation_metrics
+
+logger = logging.getLogger(__name__)
+
+UPLOAD_ATTEMPTS: Final = 5
+FIRST_DELAY: Final = 1.0
+"""Seconds before the second attempt; each further delay is twice as long."""
+
+TIMESTEP: Final = "timestep"
+"""The metric that all curves are drawn over."""
+
+
+def import_wandb() -> Any:
+    """The wandb package; a `KeiseiError` that says how to get it where it is missing."""
+    try:
+        import wandb
+    except ImportError as error:
+        raise KeiseiError(
+            "logging.wandb needs the package wandb, which is not installed: "
+            'python -m pip install "keisei[wandb]"; or set logging.wandb to off'
+        ) from error
+    return wandb
+
+
+class WandbTracker(Callback):
+    """Sends a run to Weights & Biases, or, offline, writes what ``wandb sync`` can send later.
+
+    `wandb` is the package or something that behaves like it. `finish_timeout` is in seconds, and
+    `sleep` waits between attempts to upload.
+    """
+
+    def __init__(
+        self,
+        wandb: Any,
+        run_directory: Path,
+        *,
+        project: str,
+        mode: Literal["offline", "online"],
+        finish_timeout: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._wandb = wandb
+        self._directory = run_directory
+        self._project = project
+        self._mode = mode
+        self._finish_timeout = finish_timeout
+        self._run: Any = None
+        self._uploads = NewestUpload(self._upload, sleep)
+
+    def on_training_start(self, event: TrainingStart) -> None:
+        """Begin a run, or go on with it: the id is kept in the run's directory."""
+        self._run = self._wandb.init(
+            project=self._project,
+            name=self._directory.name,
+            id=self._remembered_id(),
+            resume="allow",
+            mode=self._mode,
+            dir=str(self._directory),
+            config={**event.config.model_dump(mode="json"), "facts": dict(event.facts)},
+            # The terminal belongs to the display: wandb neither captures nor writes to it.
+            settings={"console": "off", "silent": True},
+        )
+        # Over timesteps, not over calls: after a resume these are behind what was sent before.
+        self._run.define_metric(TIMESTEP)
+        self._run.define_metric("*", step_metric=TIMESTEP)
+        if self._mode == "online":
+            logger.info("Weights & Biases: %s", self._run.url)
+
+    def on_step_end(self, event: StepEnd) -> None:
+        """Send a step's metrics."""
+        self._log(event.metrics, event.progress)
+
+    def on_evaluation(self, event: EvaluationEnd) -> None:
+        """Send the scores."""
+        self._log(evaluation_metrics(event.scores), event.progress)
+
+    def on_checkpoint(self, event: CheckpointSaved) -> None:
+        """Have the checkpoint uploaded; the training goes on meanwhile."""
+        if self._run is not None:
+            self._uploads.submit(event.path)
+
+    def on_training_end(self, event: TrainingEnd) -> None:
+        """Finish uploads and run, but wait no longer than the time-out."""
+        if self._run is None:
+            return
+
+        def finish() -> None:
+            self._uploads.finish()
+            self._run.finish(exit_code=0 if is_orderly_end(event.reason) else 1)
+
+        # A thread, not a signal: it works on every system. A daemon: it cannot hold up the exit.
+        thread = threading.Thread(target=finish, name="wandb-finish", daemon=True)
+        thread.start()
+        thread.join(self._finish_timeout)
+        if thread.is_alive():
+            logger.warning(
+                "Weights & Biases has not finished within %g s; what is missing there can be sent "
+                "by: wandb sync %s",
+                self._finish_timeout,
+                Path(self._run.dir).parent,
+            )
+
+    def _log(self, metrics: Mapping[str, float], progress: Progress) -> None:
+        if self._run is not None:
+            finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+            self._run.log({**finite, TIMESTEP: progress.timestep, "update": progress.update})
+
+    def _remembered_id(self) -> str:
+        path = self._directory / run_files.WANDB_ID
+        if not path.exists():
+            write_atomically(path, secrets.token_hex(4).encode())
+        return read_bytes(path).decode().strip()
+
+    def _upload(self, path: Path) -> None:
+        artifact = self._wandb.Artifact(f"checkpoint-{self._directory.name}", type="model")
+        # Not add_dir, which writes to the terminal.
+        files = [path] if path.is_file() else sorted(path.rglob("*"))
+        for file in files:
+            if file.is_file():
+                artifact.add_file(str(file), name=file.relative_to(path.parent).as_posix())
+        logged = self._run.log_artifact(artifact)
+        if self._mode == "online":
+            logged.wait()  # this is where a failed upload is reported
+
+
+class NewestUpload:
+    """Uploads files in a thread. While one is under way, only the newest of the others waits.
+
+    A slow line so never piles up checkpoints. Failed uploads are tried again, each time after
+    twice the delay, and given up after `UPLOAD_ATTEMPTS`.
+    """
+
+    def __init__(self, upload: Callable[[Path], None], sleep: Callable[[float], None]) -> None:
+        self._upload = upload
+        self._sleep = sleep
+        self._changed = threading.Condition()
+        self._waiting: Path | None = None
+        self._finishing = False
+        self._thread: threading.Thread | None = None
+
+    def submit(self, path: Path) -> None:
+        """Ask for an upload; does not wait for it."""
+        with self._changed:
+            self._waiting = path
+            self._changed.notify()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="wandb-upload", daemon=True)
+            self._thread.start()
+
+    def finish(self) -> None:
+        """Wait until everything is uploaded, or given up."""
+        with self._changed:
+            self._finishing = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting is not None or self._finishing)
+                path, self._waiting = self._waiting, None
+            if path is None:
+                return
+            self._try(path)
+
+    def _try(self, path: Path) -> None:
+        for attempt in range(1, UPLOAD_ATTEMPTS + 1):
+            try:
+                self._upload(path)
+            except Exception as error:  # noqa: BLE001 - whatever the network does, training goes on
+                logger.warning(
+                    "upload of %s failed (attempt %d of %d): %s",
+                    path.name,
+                    attempt,
+                    UPLOAD_ATTEMPTS,
+                    error,
+                )
+            else:
+                return
+            if attempt < UPLOAD_ATTEMPTS:
+                self._sleep(FIRST_DELAY * 2 ** (attempt - 1))

@@ -1,0 +1,142 @@
+"""Learning: exactly what was played is learned, and it learns."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from keisei.errors import KeiseiError
+from keisei.ppo.agent import TrainingDivergedError
+from keisei.ppo.minibatch import Minibatch, MinibatchMaker
+from keisei.ppo.policy import legal_log_probs
+from keisei.training.trainer import Trainer
+from tests.tiny import tiny_trainer
+
+
+def with_rollout(directory: Path, *overrides: str) -> Trainer:
+    trainer = tiny_trainer(directory, *overrides)
+    trainer.pool.add(trainer.agent.model)
+    trainer.collector.collect(trainer.buffer, trainer.timer)
+    trainer.buffer.finish(
+        trainer.collector.bootstrap_values(), trainer.env.packed, gamma=0.99, gae_lambda=0.9
+    )
+    return trainer
+
+
+@pytest.mark.parametrize("mirror", ["true", "false"])
+@pytest.mark.parametrize("head", ["from_to", "flat"])
+@pytest.mark.parametrize("model", ["resnet", "transformer"])
+def test_before_any_update_all_ratios_are_one(
+    tmp_path: Path, mirror: str, head: str, model: str
+) -> None:
+    """Acting and learning see the same position, the same legal moves, the same network."""
+    trainer = with_rollout(
+        tmp_path, f"ppo.mirror={mirror}", f"model.policy_head={head}", f"model.type={model}"
+    )
+    for _ in range(3):  # a network that is not near its first, uniform, policy
+        trainer.agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.0)
+    trainer = _continue(trainer)
+    maker = MinibatchMaker(trainer.spec, trainer.agent.compute)
+    batch = maker.make(trainer.buffer, np.arange(len(trainer.buffer)))
+    with torch.no_grad():
+        output = trainer.agent.network(batch.planes, batch.legal)
+        log_probs = legal_log_probs(output.logits, batch.counts)
+    chosen = log_probs.gather(1, batch.columns[:, None])[:, 0]
+    ratios = (chosen - batch.log_probs).exp()
+    assert torch.allclose(ratios, torch.ones_like(ratios), atol=1e-4)
+    values = trainer.agent.model.values(output.value)
+    assert np.allclose(values.numpy(), trainer.buffer.values.reshape(-1), atol=1e-5)
+
+
+def _continue(trainer: Trainer) -> Trainer:
+    trainer.collector.collect(trainer.buffer, trainer.timer)
+    trainer.buffer.finish(
+        trainer.collector.bootstrap_values(), trainer.env.packed, gamma=0.99, gae_lambda=0.9
+    )
+    return trainer
+
+
+def test_the_first_minibatch_reports_no_kl(tmp_path: Path) -> None:
+    trainer = with_rollout(tmp_path, "ppo.minibatch_size=64")
+    stats = trainer.agent.learn(trainer.buffer, learning_rate=1e-3, entropy_weight=0.01)
+    assert stats.metrics["losses/approx_kl"] == pytest.approx(0.0, abs=1e-5)
+    assert stats.metrics["losses/clip_fraction"] == 0.0
+    assert stats.samples == len(trainer.buffer)
+
+
+def test_target_kl_stops_an_update_early(tmp_path: Path) -> None:
+    trainer = with_rollout(tmp_path, "ppo.target_kl=1e-9", "ppo.epochs=4", "ppo.minibatch_size=16")
+    stats = trainer.agent.learn(trainer.buffer, learning_rate=0.05, entropy_weight=0.0)
+    assert stats.metrics["charts/epochs_done"] == 1.0
+    assert stats.samples < len(trainer.buffer)
+
+
+def test_all_epochs_are_done_without_a_target(tmp_path: Path) -> None:
+    epochs: list[int] = []
+    trainer = with_rollout(tmp_path, "ppo.epochs=3")
+    stats = trainer.agent.learn(
+        trainer.buffer, learning_rate=1e-3, entropy_weight=0.0, on_epoch=epochs.append
+    )
+    assert epochs == [0, 1, 2]
+    assert stats.samples == 3 * len(trainer.buffer)
+
+
+def test_averaged_weights_follow_slowly(tmp_path: Path) -> None:
+    trainer = with_rollout(tmp_path, "ppo.ema_decay=0.9", "ppo.ema_kl=0.1")
+    agent = trainer.agent
+    before = [p.clone() for p in agent.model.parameters()]
+    stats = agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.0)
+    assert agent.average is not None
+    assert agent.best_model is agent.average
+    for old, new, mean in zip(
+        before, agent.model.parameters(), agent.average.parameters(), strict=True
+    ):
+        assert torch.allclose(mean, 0.9 * old + 0.1 * new, atol=1e-6)
+    assert stats.metrics["losses/ema_kl"] >= 0.0
+    assert tiny_trainer(tmp_path).agent.best_model is not None
+
+
+def test_a_loss_that_is_no_number_is_skipped_and_then_stops_the_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trainer = with_rollout(tmp_path, "ppo.nan_limit=3", "ppo.minibatch_size=32")
+    before = {name: value.clone() for name, value in trainer.agent.model.state_dict().items()}
+    trainer.buffer.advantages[:] = np.nan
+    stats = trainer.agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.0)
+    assert stats.metrics["losses/skipped_minibatches"] == 2.0
+    assert "minibatch skipped: the loss is no number" in caplog.text
+    for name, value in trainer.agent.model.state_dict().items():
+        assert torch.equal(value, before[name])
+    with pytest.raises(TrainingDivergedError, match="3 minibatches in a row"):
+        trainer.agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.0)
+
+
+def test_out_of_memory_halves_an_automatic_minibatch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = with_rollout(tmp_path, "ppo.minibatch_size=auto")
+    real = trainer.agent._step
+
+    def small_memory(minibatch: Minibatch, weights: object) -> object:
+        if len(minibatch.counts) > 20:
+            raise torch.OutOfMemoryError
+        return real(minibatch, weights)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(trainer.agent, "_step", small_memory)
+    stats = trainer.agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.0)
+    assert trainer.agent.minibatch_size == 16
+    assert stats.samples == len(trainer.buffer), "nothing is left out"
+    fixed = with_rollout(tmp_path, "ppo.minibatch_size=64")
+    monkeypatch.setattr(fixed.agent, "_step", small_memory)
+    with pytest.raises(KeiseiError, match="no memory for a minibatch of 64"):
+        fixed.agent.learn(fixed.buffer, learning_rate=0.01, entropy_weight=0.0)
+
+
+def test_a_state_comes_back(tmp_path: Path) -> None:
+    trainer = with_rollout(tmp_path, "ppo.ema_decay=0.9")
+    trainer.agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.0)
+    twin = tiny_trainer(tmp_path, "ppo.ema_decay=0.9", "run.seed=9")
+    twin.agent.restore(trainer.agent.state())
+    for a, b in zip(trainer.agent.model.parameters(), twin.agent.model.parameters(), strict=True):
+        assert torch.equal(a, b)

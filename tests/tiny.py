@@ -1,0 +1,38 @@
+"""Configurations that train in a second."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from keisei.config import load_config
+from keisei.config_schema import AppConfig
+from keisei.training.events import Callback, EventBus
+from keisei.training.trainer import Trainer
+
+TINY = (
+    "run.total_timesteps=192",
+    "env.num_games=8",
+    "env.ply_limit=20",
+    "env.threads=1",
+    "model.tower_depth=1",
+    "model.tower_width=8",
+    "model.policy_width=4",
+    "model.value_width=8",
+    "selfplay.rollout_plies=8",
+    "ppo.minibatch_size=32",
+    "device.device=cpu",
+    "device.torch_threads=1",
+    "evaluation.interval=0",
+    "evaluation.final_games=4",
+    "checkpoint.interval=1",
+    "logging.display=off",
+)
+
+
+def tiny_config(*overrides: str) -> AppConfig:
+    """The smallest sensible run, with some settings changed."""
+    return load_config(None, (*TINY, *overrides))
+
+
+def tiny_trainer(directory: Path, *overrides: str, callbacks: Sequence[Callback] = ()) -> Trainer:
+    """A trainer of the smallest sensible run."""
+    return Trainer(tiny_config(*overrides), directory, EventBus(list(callbacks)))

@@ -1,0 +1,56 @@
+"""`keisei train` as a user runs it, with tiny numbers."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from keisei.cli import app
+from keisei.config import load_saved_config
+from keisei.errors import KeiseiError
+from keisei.training.checkpoint import list_checkpoints
+from tests.tiny import TINY
+
+
+def train(root: Path, *arguments: str) -> Result:
+    settings = [part for setting in (*TINY, f"run.root={root}") for part in ("--set", setting)]
+    return CliRunner().invoke(app, ["train", *settings, *arguments], catch_exceptions=False)
+
+
+def test_a_run_leaves_everything_behind(tmp_path: Path) -> None:
+    result = train(tmp_path, "--name", "first", "--tower_width", "12")
+    assert result.exit_code == 0
+    assert "finished: 192 plies" in result.stdout
+    assert "against random:" in result.stdout
+    run = tmp_path / "first"
+    assert load_saved_config(run / "config.json").model.tower_width == 8, "--set wins over a flag"
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert sum("losses/policy" in str(line) for line in lines) >= 3
+    assert (run / "report.html").stat().st_size > 1_000
+    assert list((run / "plots").glob("*.png"))
+    assert list((run / "games").glob("*.kif"))
+    assert list((run / "games").glob("*.csa"))
+    assert list((run / "tensorboard").iterdir())
+    assert len(list_checkpoints(run / "checkpoints")) == 3
+
+
+def test_a_run_is_resumed_and_extended(tmp_path: Path) -> None:
+    train(tmp_path, "--name", "run")
+    answer = CliRunner().invoke(
+        app,
+        ["train", "--resume", str(tmp_path / "run"), "--set", "run.total_timesteps=256", "--json"],
+        catch_exceptions=False,
+    )
+    assert json.loads(answer.stdout.splitlines()[-1])["timestep"] == 256
+    assert load_saved_config(tmp_path / "run" / "config.json").run.total_timesteps == 256
+
+
+def test_mistakes_are_explained(tmp_path: Path) -> None:
+    train(tmp_path, "--name", "run")
+    with pytest.raises(KeiseiError, match=r"there is a run in .* already"):
+        train(tmp_path, "--name", "run")
+    with pytest.raises(KeiseiError, match="there is no run in"):
+        train(tmp_path, "--resume", str(tmp_path / "nothing"))
+    with pytest.raises(KeiseiError, match="clip_range"):
+        train(tmp_path, "--set", "ppo.clip_range=3")

@@ -1,0 +1,203 @@
+"""The training loop: counting, saving, resuming exactly, ending properly."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from keisei.training.checkpoint import list_checkpoints, load_newest
+from keisei.training.events import (
+    Callback,
+    CheckpointSaved,
+    EpochEnd,
+    EvaluationEnd,
+    GameEnd,
+    StepEnd,
+    TrainingEnd,
+    TrainingStart,
+)
+from keisei.training.interrupt import InterruptFlag
+from tests.tiny import tiny_trainer
+
+
+class Witness(Callback):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[object] = []
+
+    def on_training_start(self, event: TrainingStart) -> None:
+        self.events.append(event)
+
+    on_game_end = on_epoch_end = on_step_end = on_evaluation = on_training_start  # type: ignore[assignment]
+    on_checkpoint = on_training_end = on_training_start  # type: ignore[assignment]
+
+    def of(self, kind: type) -> list[object]:
+        return [event for event in self.events if type(event) is kind]
+
+
+def weights(trainer: object) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in trainer.agent.model.state_dict().items()}  # type: ignore[attr-defined]
+
+
+def test_a_run_from_start_to_end(tmp_path: Path) -> None:
+    witness = Witness()
+    trainer = tiny_trainer(tmp_path, "evaluation.interval=2", callbacks=[witness])
+    assert trainer.run() == "finished"
+    assert (trainer.timestep, trainer.update) == (192, 3)
+    assert len(witness.of(StepEnd)) == len(witness.of(EpochEnd)) == 3, "each rollout is learned"
+    assert len(witness.of(EvaluationEnd)) == 2, "after update 2 and at the end"
+    assert len(witness.of(CheckpointSaved)) == 4
+    assert len(witness.of(GameEnd)) == trainer.games > 0, "each game is counted once"
+    assert isinstance(witness.events[0], TrainingStart)
+    end = witness.events[-1]
+    assert isinstance(end, TrainingEnd)
+    assert (end.reason, end.progress.timestep) == ("finished", 192)
+
+
+def test_metrics_add_up(tmp_path: Path) -> None:
+    witness = Witness()
+    tiny_trainer(tmp_path, "selfplay.rollout_plies=48", callbacks=[witness]).run()
+    step = witness.of(StepEnd)[0]
+    assert isinstance(step, StepEnd)
+    metrics = step.metrics
+    rates = [metrics[f"games/{name}"] for name in ("black_wins", "white_wins", "draws")]
+    assert sum(rates) == pytest.approx(1.0)
+    seconds = sum(metrics[f"time/{name}"] for name in ("env", "inference", "learning", "other"))
+    assert metrics["charts/SPS"] == pytest.approx(8 * 48 / seconds)
+    assert metrics["memory/rss_mb"] > 0
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        (),
+        ("selfplay.pool_share=0.5", "selfplay.pool_interval=1", "ppo.ema_decay=0.9"),
+        ("ppo.epochs=2", "selfplay.shaping=0.5", "model.value_head=wdl", "ppo.ema_decay=0.5"),
+        ("evaluation.interval=1",),
+    ],
+    ids=["plain", "pool and average", "epochs and shaping", "with evaluations"],
+)
+def test_a_resumed_run_is_the_same_bit_by_bit(tmp_path: Path, overrides: tuple[str, ...]) -> None:
+    whole = tiny_trainer(tmp_path / "whole", *overrides)
+    whole.run()
+    first = tiny_trainer(tmp_path / "parts", *overrides)
+    first.train_step()
+    first.save()
+    first.train_step()  # lost: after the checkpoint
+    checkpoint = load_newest(tmp_path / "parts" / "checkpoints")
+    assert checkpoint is not None
+    second = tiny_trainer(tmp_path / "parts", *overrides)
+    second.restore(checkpoint)
+    assert second.run() == "finished"
+    assert (second.timestep, second.update, second.games) == (192, 3, whole.games)
+    for name, value in weights(whole).items():
+        assert torch.equal(value, weights(second)[name]), name
+
+
+def test_pool_games_are_learned_from_one_side_only(tmp_path: Path) -> None:
+    trainer = tiny_trainer(tmp_path, "selfplay.pool_share=0.5", "selfplay.mate_in_one=false")
+    trainer.train_step()
+    learns = trainer.buffer.learns_policy
+    turns = trainer.buffer.packed["turn"]
+    assert learns[:, 4:].all(), "games against itself"
+    pool = learns[:, :4]
+    assert 0.3 < pool.mean() < 0.7
+    assert {int(turn) for turn in turns[:, :4][pool]} == {0, 1}, "the learner plays both colours"
+    assert (trainer.buffer.learns_value[:, :4] == pool).all()
+
+
+def test_forced_mates_are_played_and_not_learned_by_the_policy(tmp_path: Path) -> None:
+    trainer = tiny_trainer(
+        tmp_path, "env.ply_limit=200", "selfplay.rollout_plies=150", "env.num_games=32"
+    )
+    stats = trainer.collector.collect(trainer.buffer, trainer.timer)
+    forced = ~trainer.buffer.learns_policy
+    assert stats.forced_plies == forced.sum() > 0
+    assert (trainer.buffer.rewards[forced] == 1.0).all()
+    assert trainer.buffer.ends[forced].all()
+    assert trainer.buffer.learns_value.all()
+
+
+def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
+    trainer = tiny_trainer(tmp_path, "run.max_minutes=1e-9")
+    assert trainer.run() == "time limit"
+    assert load_newest(tmp_path / "checkpoints") is not None
+
+
+def test_an_interrupt_saves_and_ends(tmp_path: Path) -> None:
+    flag = InterruptFlag()
+
+    class Presses(Callback):
+        def on_step_end(self, event: StepEnd) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    trainer = tiny_trainer(tmp_path, "checkpoint.interval=0", callbacks=[Presses()])
+    with flag:
+        assert trainer.run(flag) == "interrupted"
+    checkpoint = load_newest(tmp_path / "checkpoints")
+    assert checkpoint is not None
+    assert checkpoint.update == 1
+    with flag, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_failing_callback_is_logged_and_training_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Fails(Callback):
+        def on_step_end(self, event: StepEnd) -> None:
+            raise ZeroDivisionError("a plug-in's mistake")
+
+    assert tiny_trainer(tmp_path, callbacks=[Fails()]).run() == "finished"
+    assert "callback Fails failed in on_step_end" in caplog.text
+    assert "a plug-in's mistake" in caplog.text
+
+
+KILLED = """
+import sys
+import time
+from pathlib import Path
+from tests.tiny import tiny_trainer
+from keisei.training.checkpoint import list_checkpoints, load_newest
+directory = Path(sys.argv[1])
+trainer = tiny_trainer(directory, *sys.argv[2:])
+checkpoint = load_newest(directory / "checkpoints")
+if checkpoint is not None:
+    trainer.restore(checkpoint)
+trainer.run()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(tmp_path: Path) -> None:
+    overrides = ("run.total_timesteps=640", "checkpoint.keep=2")
+    whole = tiny_trainer(tmp_path / "whole", *overrides)
+    whole.run()
+    directory = tmp_path / "killed"
+    directory.mkdir()
+    command = [sys.executable, "-c", KILLED, str(directory), *overrides]
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    for moment in (0.05, 0.5, 0.3):  # seconds after the first checkpoint of each attempt
+        saved = len(list_checkpoints(directory / "checkpoints"))
+        process = subprocess.Popen(command, cwd=root, env=environment)
+        while process.poll() is None and (
+            len(list_checkpoints(directory / "checkpoints")) <= min(saved, 1)
+        ):
+            time.sleep(0.02)
+        time.sleep(moment)
+        process.kill()
+        process.wait()
+    subprocess.run(command, cwd=root, env=environment, check=True)
+    checkpoint = load_newest(directory / "checkpoints")
+    assert checkpoint is not None
+    assert checkpoint.timestep == 640
+    for name, value in weights(whole).items():
+        assert torch.equal(value, checkpoint.state["model"][name]), name
