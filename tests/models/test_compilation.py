@@ -34,11 +34,17 @@ def graphs() -> int:
     return int(counters["stats"]["unique_graphs"])
 
 
+def gradients(model: ActorCritic, output: Output) -> tuple[torch.Tensor, ...]:
+    loss = output.logits.square().mean() + output.value.sum()
+    return torch.autograd.grad(loss, list(model.parameters()))
+
+
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 def test_calls_while_acting_and_learning_run_compiled(model_type: str) -> None:
     model = small_model(type=model_type, tower_depth=1)
     batch = positions(5)
     expected = model(batch.planes, batch.legal)
+    wanted = gradients(model, expected)
     assert graphs() == 0
     assert compile_forward(model, backend=GRAPHS_ONLY)
     assert graphs() == 2  # one for acting, one for learning, both whole: no graph breaks
@@ -50,32 +56,10 @@ def test_calls_while_acting_and_learning_run_compiled(model_type: str) -> None:
     for output in (acting, learning):
         torch.testing.assert_close(output.logits, expected.logits)
         torch.testing.assert_close(output.value, expected.value)
+    for ours, theirs in zip(wanted, gradients(model, learning), strict=True):
+        torch.testing.assert_close(ours, theirs)
     model.eval()(batch.planes[:3], batch.legal[:3, :20])
     assert graphs() == 2  # other sizes and modes need no new graph
-
-
-def test_the_compiled_network_learns() -> None:
-    """Gradients come out of the compiled forward as from the plain one."""
-    plain = small_model(tower_depth=1, se_ratio=0.0)
-    compiled = copy.deepcopy(plain)
-    assert compile_forward(compiled, backend="aot_eager")
-    assert all(parameter.grad is None for parameter in compiled.parameters())
-    batch = positions(3)
-    for model in (plain, compiled):
-        output = model(batch.planes, batch.legal)
-        (output.logits.square().mean() + output.value.sum()).backward()
-    for (name, ours), theirs in zip(plain.named_parameters(), compiled.parameters(), strict=True):
-        torch.testing.assert_close(ours.grad, theirs.grad, msg=name)
-
-
-def test_compiled_networks_keep_names_and_are_copied_plain() -> None:
-    model = small_model(tower_depth=1)
-    names = list(model.state_dict())
-    assert compile_forward(model, backend=GRAPHS_ONLY)
-    assert list(model.state_dict()) == names
-    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert twin.compiled is None
-    assert model.compiled is not None
 
 
 def test_a_compiler_that_fails_is_survived(caplog: pytest.LogCaptureFixture) -> None:
@@ -109,6 +93,16 @@ def compile_to_failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         assert model.compiled is not None
 
     return compile_it
+
+
+def test_compiled_networks_keep_names_and_are_copied_plain(compile_to_failing: Any) -> None:
+    model = small_model(tower_depth=1)
+    names = list(model.state_dict())
+    compile_to_failing(model, RuntimeError())
+    assert list(model.state_dict()) == names
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert twin.compiled is None
+    assert model.compiled is not None
 
 
 def test_a_failure_in_the_middle_of_a_run_is_survived(

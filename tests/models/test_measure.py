@@ -1,25 +1,19 @@
 """The ways of running a network, side by side."""
 
 import copy
-from typing import Any
 
 import pytest
 import torch
 
 from keisei.models import measure
-from keisei.models.compilation import compile_forward
 from keisei.models.measure import COMPILED, LAID_OUT, NAIVE, measure_paths, sample_batch
-from keisei.models.network import ActorCritic
 from tests.models.samples import small_model
 
 
 @pytest.fixture(autouse=True)
-def compile_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    def quickly(model: ActorCritic, **settings: Any) -> bool:
-        return compile_forward(model, backend="eager", **settings)
-
-    monkeypatch.setattr(measure, "compile_forward", quickly)
-    torch._dynamo.reset()
+def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler takes half a minute."""
+    monkeypatch.setattr(measure, "compile_forward", lambda model, **_: True)
 
 
 def test_every_path_is_measured_against_the_naive_one() -> None:
@@ -46,7 +40,6 @@ def test_what_cannot_be_compiled_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_precision_adds_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which run under autocast; they are not run here, where that may not be safe."""
     made: list[measure.Path] = []
-    monkeypatch.setattr(measure, "compile_forward", lambda model, **_: True)
 
     def act(run: measure._Run) -> int:
         made.append(run.path)
