@@ -27,7 +27,7 @@ def convert(
     from keisei.shogi.notation.files import format_name, left_out, load_games, save_games
 
     with progress_bar() as progress:
-        progress.add_task(f"reading {source}", total=None)
+        progress.add_task("reading", total=None)
         games = load_games(source)
         save_games(games, target, encoding)
     moves = sum(len(game.moves) for game in games)

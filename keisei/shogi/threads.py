@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 MIN_RANGE = 128
 """Fewer games than this are not worth waking another thread for."""
 
-HEAD_START = 64
-"""How many games more than the others the calling thread takes.
+LATE, EARLY = 12, 2
+"""By how many games the caller's share grows when it had to wait, and shrinks when it had not.
 
-A woken thread starts 20 to 40 us later, the time of some 40 steps. When the caller ends last it
-need not go to sleep and be woken in turn, which costs as much again.
+A woken thread starts late by 20 to 100 us, depending on the machine and its mood. If the caller
+ends first it goes to sleep and has to be woken in turn, which costs as much again; so its share is
+steered to where it just ends last.
 """
 
 
@@ -29,6 +30,7 @@ class RangePool:
         if threads < 1:
             raise ValueError(f"threads is {threads}, it must be at least 1")
         self.threads = threads
+        self._head_start = 0
         self._is_closed = False
         self._start()
 
@@ -56,7 +58,7 @@ class RangePool:
         if self._process != os.getpid():  # a fork copies the pool without its threads
             self._dismiss.detach()
             self._start()
-        share = (number - HEAD_START) // parts
+        share = max(1, (number - min(self._head_start, number // 2)) // parts)
         first = number - (parts - 1) * share
         results: SimpleQueue[BaseException | None] = SimpleQueue()
         for start in range(first, number, share):
@@ -64,6 +66,9 @@ class RangePool:
         try:
             function(*args, 0, first)
         finally:
+            had_to_wait = results.qsize() < parts - 1
+            step = LATE if had_to_wait else -EARLY
+            self._head_start = min(max(self._head_start + step, 0), number // 2)
             errors = [results.get() for _ in range(parts - 1)]
         for error in errors:
             if error is not None:

@@ -275,7 +275,7 @@ class VectorShogi:
             value[...] = state[name]
 
     def close(self) -> None:
-        """End the threads. The environment can't be stepped afterwards if it had several."""
+        """End the threads. The environment can't be stepped afterwards."""
         self._pool.close()
 
     def __enter__(self) -> Self:

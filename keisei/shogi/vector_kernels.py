@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from keisei.constants import NUM_ACTIONS
 from keisei.shogi.jit import int64, jit, jit_inline, jit_inner
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.packed import pack
@@ -133,10 +134,12 @@ def _advance(games: Games, i: int, move: int) -> tuple[int, int]:
 def find_illegal(legal_actions: Array, legal_counts: Array, actions: Array, start: int) -> int:
     """The first game from `start` on whose action is not among its legal ones, or -1."""
     for i in range(start, len(actions)):
-        action = actions[i]
+        if actions[i] < 0 or actions[i] >= NUM_ACTIONS:
+            return i
+        action = np.uint16(actions[i])
         found = False
-        for k in range(legal_counts[i]):  # no early exit: this way the loop is vectorised
-            found |= int64(legal_actions[i, k]) == action
+        for k in range(legal_counts[i]):  # no early exit, 16 bits: this way it is vectorised
+            found |= legal_actions[i, k] == action
         if not found:
             return i
     return -1
