@@ -16,8 +16,12 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-train: $(INSTALLED)  ## set up and check the installation (training arrives with the learner)
+RUN := runs/quickstart
+
+train: $(INSTALLED)  ## set up, train the quick-start recipe on the CPU, say how strong it is
 	$(BIN)/keisei doctor
+	@if [ -f $(RUN)/config.json ]; then $(BIN)/keisei train --resume $(RUN); \
+	else $(BIN)/keisei train --config quickstart --name quickstart; fi
 
 test: lint types cover  ## lint, types, and the tests in three passes with coverage
 

@@ -85,7 +85,7 @@ class Effort:
     positions: tuple[PerftPosition, ...] = POSITIONS
 
 
-FULL: Final = Effort(repetitions=5, seconds=0.2, warm_up_plies=800)
+FULL: Final = Effort(repetitions=8, seconds=0.2, warm_up_plies=800)
 QUICK: Final = Effort(repetitions=3, seconds=0.02, warm_up_plies=200)
 
 

@@ -14,6 +14,10 @@ Work = Callable[[], int]
 """Does some work and returns how many units of it: nodes, steps ..."""
 
 
+LEAD_IN = 0.25
+"""How long a contestant works before it is timed, as a part of its turn."""
+
+
 @dataclass(frozen=True)
 class Rate:
     """Units of work per second, measured several times."""
@@ -40,15 +44,15 @@ def side_by_side(
 ) -> dict[Name, Rate]:
     """Measure the rate of each contestant, in turns (A B C, A B C ...).
 
-    A disturbance from outside that lasts a while so hits all of them, not one. Before, each works
-    once without being timed. A turn lasts `seconds`, or one piece of work if that takes longer.
+    A disturbance from outside that lasts a while so hits all of them, not one. Each turn begins
+    with a lead-in that is not timed, so that caches and threads are as they are in long use. A turn
+    lasts `seconds`, or one piece of work if that takes longer.
     """
-    for work in contestants.values():
-        work()
     samples: dict[Name, list[float]] = {name: [] for name in contestants}
     with _garbage_collector_off():
         for _ in range(repetitions):
             for name, work in contestants.items():
+                _units_per_second(work, LEAD_IN * seconds)
                 samples[name].append(_units_per_second(work, seconds))
     return {name: Rate(tuple(taken)) for name, taken in samples.items()}
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import weakref
 
 import pytest
@@ -55,14 +56,24 @@ def test_no_threads_at_all_is_refused() -> None:
         RangePool(0)
 
 
-def test_the_caller_takes_a_little_more() -> None:
+@pytest.mark.parametrize("slow", ["caller", "workers"])
+def test_the_share_of_the_caller_is_steered_to_where_it_ends_last(slow: str) -> None:
     pool = RangePool(3)
-    ranges: list[tuple[int, int]] = []
-    pool.run(lambda start, stop: ranges.append((start, stop)), 1000)
+    shares: list[int] = []
+
+    def work(start: int, stop: int) -> None:
+        if start == 0:
+            shares.append(stop)
+        if (start == 0) == (slow == "caller"):
+            time.sleep(0.01)
+
+    for _ in range(12):
+        pool.run(work, 1000)
     pool.close()
-    first, *others = sorted(ranges)
-    assert first == (0, 1000 - 2 * 312)
-    assert others == [(376, 688), (688, 1000)]
+    if slow == "workers":
+        assert shares[0] < shares[5] < shares[-1] < 1000
+    else:
+        assert set(shares) == {334}
 
 
 @pytest.mark.parametrize("threads", [1, 3])
