@@ -11,7 +11,7 @@ from keisei.shogi.mate import NO_MATE, MateScratch, find_mates
 from keisei.shogi.position import new_positions
 from keisei.shogi.vector import VectorShogi
 from tests.positions import random_endgames, random_games
-from tests.sampling import sample
+from tests.sampling import IS_COMPILED, sample
 
 
 def mate_of(game: ShogiGame) -> int:
@@ -46,7 +46,8 @@ def test_a_mate_is_found_exactly_where_there_is_one(
         expected = mates(game)
         assert mate_of(game) == (expected[0] if expected else NO_MATE), game
         found += bool(expected)
-    assert found > 0 or source is random_games
+    if IS_COMPILED and source is random_endgames:
+        assert found > 10
 
 
 @pytest.mark.kernels
