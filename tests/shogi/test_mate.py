@@ -47,7 +47,7 @@ def test_a_mate_is_found_exactly_where_there_is_one(
         assert mate_of(game) == (expected[0] if expected else NO_MATE), game
         found += bool(expected)
     if IS_COMPILED and source is random_endgames:
-        assert found > 10
+        assert found > 0
 
 
 @pytest.mark.kernels
