@@ -65,7 +65,7 @@ def test_the_share_of_the_caller_is_steered_to_where_it_ends_last(slow: str) -> 
         if start == 0:
             shares.append(stop)
         if (start == 0) == (slow == "caller"):
-            time.sleep(0.01)
+            time.sleep(0.05)
 
     for _ in range(12):
         pool.run(work, 1000)
