@@ -25,8 +25,6 @@ CLASS_OF_KIND: Final = np.array(
 PROMOTED_KIND: Final = np.array([8, 9, 10, 11, 4, 12, 13, 7, 8, 9, 10, 11, 12, 13], dtype=np.int64)
 UNPROMOTED_KIND: Final = np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 5, 6], dtype=np.int64)
 
-ROOK_LINES: Final = (0, 1)
-BISHOP_LINES: Final = (2, 3)
 FILE_LINE: Final = 1
 _LINE_STEPS: Final = ((0, 1), (1, 0), (1, 1), (1, -1))
 """(rows, columns) towards higher squares along rank, file and the two diagonals."""
