@@ -13,29 +13,31 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from keisei.constants import MAX_LEGAL_MOVES, NUM_ACTIONS
-from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError
+from keisei.constants import NUM_ACTIONS
+from keisei.errors import IllegalMoveError, KeiseiError
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.mate import MateScratch, find_mates
-from keisei.shogi.movegen import legal_moves
-from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
-from keisei.shogi.packed import new_packed, require_sound, unpack_diagram
-from keisei.shogi.pieces import PieceKind
-from keisei.shogi.position import POSITION, Records, new_positions
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
+from keisei.shogi.position import Records
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
-from keisei.shogi.setup import from_diagram, to_diagram
+from keisei.shogi.setup import to_diagram
 from keisei.shogi.threads import RangePool
 from keisei.shogi.vector_kernels import (
     BEGIN,
     FORFEIT,
-    Games,
     find_illegal,
     sample_actions,
     step_games,
     write_mask,
+)
+from keisei.shogi.vector_state import (
+    new_games,
+    random_states,
+    require_sound_state,
+    start_records,
 )
 
 _MAX_PLY_LIMIT = 20_000
@@ -120,8 +122,8 @@ class VectorShogi:
         self._pool = RangePool(threads)
         self._tokens = ["may step"]
         self._mate_scratch: MateScratch | None = None
-        self._games = _new_games(
-            num_games, _start_records(starts, ply_limit, opening_plies, self.declaration), ply_limit
+        self._games = new_games(
+            num_games, start_records(starts, ply_limit, opening_plies, self.declaration), ply_limit
         )
         self._games.settings[:] = (ply_limit, int(self.declaration), opening_plies)
         games = self._games
@@ -166,7 +168,7 @@ class VectorShogi:
         """Begin all games anew; with `seed` exactly as an environment made with that seed does."""
         with self._stepping():
             if seed is not None:
-                self._games.random_states[:] = _random_states(seed, self.num_games)
+                self._games.random_states[:] = random_states(seed, self.num_games)
             self._games.rewards[:] = 0
             self._games.terminations[:] = 0
             self._games.winners[:] = -1
@@ -270,7 +272,7 @@ class VectorShogi:
         for name in ("settings", "starts"):
             if not np.array_equal(state[name], own[name]):
                 raise KeiseiError(f"the saved state is of another environment: {name!r} differs")
-        _require_sound_state(state, self.ply_limit)
+        require_sound_state(state, self.ply_limit)
         for name, value in own.items():
             value[...] = state[name]
 
@@ -330,98 +332,6 @@ class VectorShogi:
         for action in games.moves[index, buffer, :length].tolist():
             game.push_action(action)
         return game
-
-
-def _new_games(number: int, starts: Records, ply_limit: int) -> Games:
-    longest = ply_limit + 1
-    return Games(
-        positions=new_positions(number),
-        starts=starts,
-        start_indices=np.zeros((number, 2), dtype=np.int32),
-        keys=np.zeros((number, longest), dtype=np.uint64),
-        checks=np.zeros((number, longest), dtype=np.bool_),
-        moves=np.zeros((number, 2, longest), dtype=np.uint16),
-        buffers=np.zeros(number, dtype=np.uint8),
-        final_lengths=np.full(number, -1, dtype=np.int32),
-        packed=new_packed(number),
-        final_packed=new_packed(number),
-        legal_actions=np.zeros((number, MAX_LEGAL_MOVES), dtype=np.uint16),
-        legal_counts=np.zeros(number, dtype=np.int32),
-        rewards=np.zeros(number, dtype=np.float32),
-        terminations=np.zeros(number, dtype=np.uint8),
-        winners=np.full(number, -1, dtype=np.int8),
-        random_states=np.zeros(number, dtype=np.uint64),
-        settings=np.zeros(3, dtype=np.int64),
-    )
-
-
-def _start_records(
-    starts: Sequence[str | Diagram],
-    ply_limit: int,
-    opening_plies: int,
-    declaration: DeclarationRule,
-) -> Records:
-    if isinstance(starts, str) or not starts:
-        raise ValueError("starts must be a list of at least one SFEN or diagram")
-    records = new_positions(len(starts))
-    for index, start in enumerate(starts):
-        diagram = parse_sfen(start) if isinstance(start, str) else start
-        if diagram.move_number - 1 + opening_plies >= ply_limit:
-            raise IllegalPositionError(
-                f"start {index} begins at ply {diagram.move_number - 1}, with {opening_plies} "
-                f"opening plies that leaves nothing below the ply limit of {ply_limit}"
-            )
-        if sum(piece is not None and piece.kind is PieceKind.KING for piece in diagram.board) != 2:
-            raise IllegalPositionError(f"start {index} lacks a king")
-        outcome = ShogiGame(diagram, declaration=declaration).outcome(claim_declaration=True)
-        if outcome is not None:
-            raise IllegalPositionError(
-                f"in start {index} the game is over already: {outcome.termination.name.lower()}"
-            )
-        records[index] = from_diagram(diagram)
-    return records
-
-
-def _require_sound_state(state: Mapping[str, npt.NDArray[Any]], ply_limit: int) -> None:
-    """Refuse a damaged state: kernels would follow it out of their arrays."""
-    positions = state["positions"]
-    lengths = positions["ply"].astype(np.int64) - positions["start_ply"]
-    longest = np.maximum(lengths, state["final_lengths"]).max()
-    is_sound = (
-        (lengths >= 0).all()
-        and longest <= ply_limit
-        and (positions["turn"] <= 1).all()
-        and (state["buffers"] <= 1).all()
-        and (state["start_indices"] >= 0).all()
-        and (state["start_indices"] < len(state["starts"])).all()
-        and (state["random_states"] != 0).all()
-    )
-    if not is_sound:
-        raise KeiseiError("the saved state is damaged: a counter is out of range")
-    for name in ("packed", "final_packed"):
-        require_sound(state[name])
-    moves = np.zeros(MAX_LEGAL_MOVES, dtype=np.uint16)
-    for index, packed in enumerate(state["packed"]):
-        fresh = from_diagram(unpack_diagram(packed))
-        number, _ = legal_moves(fresh, moves)
-        are_equal = [
-            np.array_equal(fresh[name], positions[index][name])
-            for name in POSITION.names or ()
-            if name != "start_ply"
-        ]
-        listed = state["legal_actions"][index, :number]
-        if not (
-            all(are_equal)
-            and state["legal_counts"][index] == number
-            and np.array_equal(listed, moves[:number])
-        ):
-            raise KeiseiError(f"the saved state is damaged: game {index} contradicts itself")
-
-
-def _random_states(seed: int, number: int) -> npt.NDArray[np.uint64]:
-    """One non-zero generator state a game, unlike each other for any seed."""
-    states = np.random.SeedSequence(seed).generate_state(number, dtype=np.uint64)
-    return np.maximum(states, np.uint64(1))
 
 
 def _require_range(name: str, value: int, least: int, most: int) -> None:
