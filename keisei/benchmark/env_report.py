@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from keisei import __version__
+from keisei.benchmark.bars import Bar
 from keisei.benchmark.machine import Machine
 from keisei.benchmark.timing import Rate
 
@@ -55,22 +56,6 @@ class StepRow:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A speed that Keisei promises on a quiet machine."""
-
-    claim: str
-    needed: float
-    unit: str
-    measured: float | None
-    """None if what it compares with is not installed or was not measured."""
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether the promise holds here; None when not measured."""
-        return None if self.measured is None else self.measured >= self.needed
-
-
-@dataclass(frozen=True)
 class EnvReport:
     """All that was measured."""
 
@@ -92,7 +77,7 @@ class EnvReport:
             "threads": self.threads,
             "perft": [_plain(row) for row in self.perft],
             "steps": [_plain(row) for row in self.steps],
-            "bars": [{**vars(bar), "passed": bar.passed} for bar in self.bars],
+            "bars": [bar.as_dict() for bar in self.bars],
         }
 
 

@@ -1,7 +1,8 @@
 """How fast a network acts and learns here, by each way of running it."""
 
 import copy
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -39,9 +40,15 @@ class Path:
     dtype: torch.dtype | None = None
     """What autocast goes down to; None: float32 throughout."""
 
+    one_thread: bool = False
+    """Whether torch may use one thread only; else as many as it is set to."""
+
 
 NAIVE: Final = Path("naive fp32")
 LAID_OUT: Final = Path("inference_mode + channels_last", channels_last=True, inference_mode=True)
+ONE_THREAD: Final = Path(
+    "the same, one thread", channels_last=True, inference_mode=True, one_thread=True
+)
 COMPILED: Final = Path("compiled", channels_last=True, inference_mode=True, is_compiled=True)
 
 
@@ -75,24 +82,29 @@ def sample_batch(model: ActorCritic, size: int) -> Batch:
     return Batch(planes.to(device), legal.to(device))
 
 
+def reduced_paths(dtype: torch.dtype) -> tuple[Path, Path]:
+    """The paths with autocast to `dtype`."""
+    suffix = str(dtype).removeprefix("torch.")
+    return (
+        Path(f"channels_last, {suffix}", True, True, dtype=dtype),
+        Path(f"compiled, {suffix}", True, True, is_compiled=True, dtype=dtype),
+    )
+
+
 def measure_paths(
     model: ActorCritic,
     batch: Batch,
     *,
-    dtype: torch.dtype | None = None,
+    paths: Sequence[Path] = (LAID_OUT, COMPILED),
     repetitions: int = 3,
     seconds: float = 1.0,
 ) -> list[PathSpeed]:
     """Measure forward passes and training steps of copies of `model`, side by side.
 
-    A path that fails to compile is left out. With `dtype`, which must be safe here (`probe`),
-    autocast to it is measured too. The first path is the naive one, to which the ratios refer.
+    The naive path, to which the ratios refer, comes first. One that fails to compile is left out.
+    A `dtype` that paths go down to must be safe here (`keisei.models.probe`).
     """
-    paths = [NAIVE, LAID_OUT, COMPILED]
-    if dtype is not None:
-        suffix = str(dtype).removeprefix("torch.")
-        paths.append(Path(f"channels_last, {suffix}", True, True, dtype=dtype))
-        paths.append(Path(f"compiled, {suffix}", True, True, is_compiled=True, dtype=dtype))
+    paths = [NAIVE, *paths]
     runs = [run for path in paths if (run := _Run.make(path, model, batch)) is not None]
     acting = side_by_side({r.path: r.act for r in runs}, repetitions=repetitions, seconds=seconds)
     learning = side_by_side(
@@ -132,25 +144,35 @@ class _Run:
     def act(self) -> int:
         """One forward pass; returns the number of positions."""
         context = torch.inference_mode if self.path.inference_mode else torch.no_grad
-        with context(), self._autocast():
-            output = self.model(*self.batch)
-        return self._done(output.value)
+        with self._threads(), context(), self._autocast():
+            return self._done(self.model(*self.batch).value)
 
     def learn(self) -> int:
         """One training step with losses as in PPO; returns the number of positions."""
-        with self._autocast():
-            output = self.model(*self.batch)
-            policy_loss = -output.logits.log_softmax(dim=1)[:, 0].mean()
-            returns = torch.zeros(len(output.logits), device=output.logits.device)
-            loss = policy_loss + self.model.value_loss(output.value, returns).mean()
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        return self._done(loss)
+        with self._threads():
+            with self._autocast():
+                output = self.model(*self.batch)
+                policy_loss = -output.logits.log_softmax(dim=1)[:, 0].mean()
+                returns = torch.zeros(len(output.logits), device=output.logits.device)
+                loss = policy_loss + self.model.value_loss(output.value, returns).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            return self._done(loss)
 
     def _autocast(self) -> AbstractContextManager[object]:
         kind = self.batch.planes.device.type
         return torch.autocast(kind, dtype=self.path.dtype, enabled=self.path.dtype is not None)
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        before = torch.get_num_threads()
+        if self.path.one_thread:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
     def _done(self, result: Tensor) -> int:
         result.sum().item()  # waits for the device

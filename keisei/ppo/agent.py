@@ -20,6 +20,7 @@ from keisei.ppo.inference import Inference
 from keisei.ppo.losses import LossTerms, LossWeights, explained_variance, normalized, ppo_loss
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.ppo.policy import entropy, kl_divergence, legal_log_probs
+from keisei.ppo.stopwatch import Stopwatch
 from keisei.shogi.features import FeatureSpec
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,10 @@ class PPOAgent:
         self.average: ActorCritic | None = None
         if config.ppo.ema_decay > 0.0:
             self.average = copy.deepcopy(self.model).requires_grad_(False)
-        self.inference = Inference(self.network, compute, spec)
+        self.stopwatch = Stopwatch()
+        """Runs while the network computes, acting or learning."""
+
+        self.inference = Inference(self.network, compute, spec, self.stopwatch)
         self.minibatch_size = self._first_minibatch_size()
         self._maker = MinibatchMaker(spec, compute)
         self._bad_minibatches = 0
@@ -142,7 +146,9 @@ class PPOAgent:
         while start < len(order):
             indices = order[start : start + self.minibatch_size]
             try:
-                terms, grad_norm = self._step(self._maker.make(buffer, indices), weights)
+                minibatch = self._maker.make(buffer, indices)
+                with self.stopwatch:
+                    terms, grad_norm = self._step(minibatch, weights)
             except torch.OutOfMemoryError:
                 self._shrink_minibatch()
                 continue

@@ -10,6 +10,7 @@ from torch import Tensor
 from keisei.models.compute import Compute
 from keisei.models.network import ActorCritic
 from keisei.ppo.policy import legal_log_probs
+from keisei.ppo.stopwatch import Stopwatch
 from keisei.shogi.features import FeatureSpec
 from keisei.shogi.position import Records
 
@@ -33,10 +34,19 @@ class Judgement(NamedTuple):
 class Inference:
     """A network that is only asked, not trained."""
 
-    def __init__(self, network: ActorCritic, compute: Compute, spec: FeatureSpec) -> None:
+    def __init__(
+        self,
+        network: ActorCritic,
+        compute: Compute,
+        spec: FeatureSpec,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
         self.network = network
         self.compute = compute
         self.spec = spec
+        self.stopwatch = stopwatch or Stopwatch()
+        """Runs while the network computes."""
+
         self._planes = np.empty((0, *spec.shape), dtype=np.float32)
 
     def judge(
@@ -68,14 +78,14 @@ class Inference:
         counts: npt.NDArray[np.int32],
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         device = self.compute.device
-        with self.compute.autocast():
-            output = self.network(
-                planes_tensor(planes, self.compute),
-                torch.from_numpy(legal.astype(np.int64)).to(device),
-            )
-        log_probs = legal_log_probs(output.logits, torch.from_numpy(counts).to(device))
-        values = self.network.values(output.value).float()
-        return log_probs.cpu().numpy(), values.cpu().numpy()
+        board = planes_tensor(planes, self.compute)
+        moves = torch.from_numpy(legal.astype(np.int64)).to(device)
+        with self.stopwatch:
+            with self.compute.autocast():
+                output = self.network(board, moves)
+            log_probs = legal_log_probs(output.logits, torch.from_numpy(counts).to(device))
+            values = self.network.values(output.value).float()
+            return log_probs.cpu().numpy(), values.cpu().numpy()
 
 
 def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:

@@ -57,11 +57,11 @@ class OpponentPool:
         if not self.is_active:
             return None
         if self._frozen is None:
-            model = getattr(self._learner.network, "_orig_mod", self._learner.network)
-            self._frozen = copy.deepcopy(model).requires_grad_(False)
+            self._frozen = copy.deepcopy(self._learner.network).requires_grad_(False)
         chosen = self.snapshots[int(self.random.integers(len(self.snapshots)))]
         self._frozen.load_state_dict(chosen)
-        return Inference(self._frozen, self._learner.compute, self._learner.spec)
+        learner = self._learner
+        return Inference(self._frozen, learner.compute, learner.spec, learner.stopwatch)
 
     def frozen_moves(self, turns: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
         """``[N]``: in which games the frozen side is to move."""

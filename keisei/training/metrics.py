@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from keisei.evaluation.score import Score
 
 SPS: Final = "charts/SPS"
+NETWORK_SHARE: Final = "charts/network_share"
 LEARNING_RATE: Final = "charts/learning_rate"
 ENTROPY_WEIGHT: Final = "charts/entropy_weight"
 MINIBATCH_SIZE: Final = "charts/minibatch_size"
@@ -51,6 +52,7 @@ TIMES: Final = (TIME_ENV, TIME_INFERENCE, TIME_LEARNING, TIME_OTHER)
 
 MEANINGS: Final[dict[str, str]] = {
     SPS: "Plies per second in this step, from the first to the last line of the loop.",
+    NETWORK_SHARE: "Share of this step's time in which the network computed.",
     LEARNING_RATE: "Learning rate of this update, as the schedule gave it.",
     ENTROPY_WEIGHT: "Weight of the entropy bonus in this update.",
     MINIBATCH_SIZE: "Samples of a minibatch.",

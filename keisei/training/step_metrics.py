@@ -17,11 +17,14 @@ def step_metrics(
     update: UpdateStats,
     pool: OpponentPool,
     seconds: Mapping[str, float],
+    network_seconds: float,
 ) -> dict[str, float]:
     """Metrics by their full name. `seconds` are those of the step, by section."""
+    step_seconds = max(sum(seconds.values()), 1e-9)
     values = dict(update.metrics)
     values |= {f"time/{name}": spent for name, spent in seconds.items()}
-    values[metrics.SPS] = rollout.plies / max(sum(seconds.values()), 1e-9)
+    values[metrics.SPS] = rollout.plies / step_seconds
+    values[metrics.NETWORK_SHARE] = network_seconds / step_seconds
     values[metrics.FORCED_MOVES] = rollout.forced_plies / rollout.plies
     values[metrics.GAMES_FINISHED] = float(len(rollout.outcomes))
     values[metrics.MEMORY] = resident_megabytes()

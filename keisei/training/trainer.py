@@ -170,7 +170,9 @@ class Trainer:
             )
         self.timestep += stats.plies
         self.update += 1
-        metrics = step_metrics(stats, update, self.pool, self.timer.take())
+        metrics = step_metrics(
+            stats, update, self.pool, self.timer.take(), self.agent.stopwatch.take()
+        )
         self.bus.emit(StepEnd(self.progress, metrics, self.env.game(0)))
 
     def evaluate(self, games: int) -> dict[str, Score]:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keisei.benchmark import env, env_report
+from keisei.benchmark.bars import Bar
 from keisei.benchmark.env import Effort, PerftPosition, measure
 from keisei.benchmark.env_report import (
     CSHOGI,
@@ -16,7 +17,6 @@ from keisei.benchmark.env_report import (
     KEISEI,
     KEISEI_THREADS,
     RSSHOGI,
-    Bar,
     EnvReport,
     PerftRow,
     StepRow,
@@ -24,6 +24,7 @@ from keisei.benchmark.env_report import (
 from keisei.benchmark.machine import Machine
 from keisei.benchmark.timing import Rate, Work
 from keisei.commands import benchmark
+from keisei.commands.benchmark_env import print_env_report
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -178,10 +179,10 @@ def test_no_threads_are_refused() -> None:
 def test_busy_machines_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report({KEISEI: 1}, {KEISEI: 1})
     busy = EnvReport(Machine("", 2, 9.0, "", {}), 2, report.perft, report.steps)
-    benchmark._print_report(busy)
+    print_env_report(busy)
     assert "machine is busy" in capsys.readouterr().out
     unknown = EnvReport(Machine("", 2, None, "", {}), 2, report.perft, report.steps)
-    benchmark._print_report(unknown)
+    print_env_report(unknown)
     assert "load average unknown" in capsys.readouterr().out
 
 

@@ -6,7 +6,15 @@ import pytest
 import torch
 
 from keisei.models import measure
-from keisei.models.measure import COMPILED, LAID_OUT, NAIVE, measure_paths, sample_batch
+from keisei.models.measure import (
+    COMPILED,
+    LAID_OUT,
+    NAIVE,
+    ONE_THREAD,
+    measure_paths,
+    reduced_paths,
+    sample_batch,
+)
 from tests.models.samples import small_model
 
 
@@ -49,14 +57,28 @@ def test_a_precision_adds_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure._Run, "learn", lambda run: 1)
     model = small_model(tower_depth=1)
     batch = sample_batch(model, 2)
-    speeds = measure_paths(model, batch, dtype=torch.bfloat16, repetitions=1, seconds=0.0)
+    paths = reduced_paths(torch.bfloat16)
+    speeds = measure_paths(model, batch, paths=paths, repetitions=1, seconds=0.0)
     names = [speed.path.name for speed in speeds]
-    assert names[3:] == ["channels_last, bfloat16", "compiled, bfloat16"]
+    assert names == ["naive fp32", "channels_last, bfloat16", "compiled, bfloat16"]
     run = measure._Run.make(made[-1], model, batch)
     assert run is not None
     with run._autocast():
         assert torch.get_autocast_dtype("cpu") is torch.bfloat16
         assert torch.is_autocast_enabled("cpu")
+
+
+def test_one_thread_is_one_thread_for_a_while() -> None:
+    model = small_model(tower_depth=1)
+    run = measure._Run.make(ONE_THREAD, model, sample_batch(model, 2))
+    assert run is not None
+    torch.set_num_threads(2)
+    try:
+        with run._threads():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_the_batch_is_like_those_of_training() -> None:
