@@ -19,6 +19,7 @@ from keisei.commands.convert import convert
 from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
 from keisei.commands.perft import perft
+from keisei.commands.play import play
 from keisei.commands.runs import runs
 from keisei.commands.show import show
 from keisei.commands.train import train
@@ -34,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _command in (train, runs, describe, doctor, perft, show, convert):
+for _command in (train, play, runs, describe, doctor, perft, show, convert):
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")
 

@@ -10,6 +10,7 @@ from keisei.evaluation.score import Score
 from keisei.ppo.inference import Inference
 from keisei.ppo.policy import draw
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.pieces import Color
 from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.vector import VectorShogi
 
@@ -38,7 +39,16 @@ class MatchResult:
     """Who won, and some games to look at."""
 
     score: Score
-    samples: list[tuple[ShogiGame, Outcome]] = field(default_factory=list)
+    samples: list["SampleGame"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SampleGame:
+    """A game of the match."""
+
+    game: ShogiGame
+    outcome: Outcome
+    player_color: Color
 
 
 def network_player(inference: Inference, settings: MatchSettings) -> Bot:
@@ -79,7 +89,7 @@ def play_match(player: Bot, opponent: Bot, settings: MatchSettings) -> MatchResu
     player_colors = np.arange(env.num_games) % 2
     playing = np.arange(env.num_games) < settings.games
     tally = np.zeros((2, 3), dtype=np.int64)
-    samples: list[tuple[ShogiGame, Outcome]] = []
+    samples: list[SampleGame] = []
     while playing.any():
         columns = np.zeros(env.num_games, dtype=np.int64)
         for bot, moves in (
@@ -96,7 +106,7 @@ def play_match(player: Bot, opponent: Bot, settings: MatchSettings) -> MatchResu
             if len(samples) < settings.sample_games:
                 outcome = env.outcome(int(index))
                 assert outcome is not None
-                samples.append((env.finished_game(int(index)), outcome))
+                samples.append(SampleGame(env.finished_game(int(index)), outcome, Color(color)))
         playing &= step.terminations == 0
     return MatchResult(_score(tally), samples)
 

@@ -175,8 +175,11 @@ def load_plugin(name: str) -> Callback:
     if name not in found:
         known = ", ".join(sorted(found)) or "none is installed"
         raise KeiseiError(f"there is no callback {name!r}; there are: {known}")
-    make = found[name].load()
-    callback = make() if isinstance(make, _MakesCallback) else make
+    try:
+        make = found[name].load()
+        callback = make() if isinstance(make, _MakesCallback) else make
+    except Exception as error:
+        raise KeiseiError(f"plug-in {name!r} cannot be loaded: {error}") from error
     if not isinstance(callback, Callback):
         raise KeiseiError(f"plug-in {name!r} is no keisei.training.events.Callback")
     return callback

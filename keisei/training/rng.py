@@ -6,8 +6,8 @@ import random
 import numpy as np
 import torch
 
+from keisei.checkpoints.state_tree import State
 from keisei.errors import KeiseiError
-from keisei.training.state_tree import State
 
 logger = logging.getLogger(__name__)
 

@@ -1,25 +1,24 @@
 """A run as a whole: its directory, its listeners, its beginning and its end."""
 
 import logging
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
+from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.score import Score
-from keisei.training.checkpoint import load_newest
 from keisei.training.display import console_level, make_display
 from keisei.training.events import Callback, EventBus, load_plugin
 from keisei.training.games import SampleGames
 from keisei.training.interrupt import InterruptFlag
 from keisei.training.logs import configure_logging
+from keisei.training.profiling import Profiler
 from keisei.training.report import ReportWriter
 from keisei.training.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.training.trackers import make_trackers
@@ -56,6 +55,7 @@ class RunSummary:
             f"{self.seconds / 60:.1f} minutes",
             *(f"  against {name}: {score}" for name, score in self.scores.items()),
             f"report: {self.run_directory / REPORT}",
+            f"play it: keisei play {self.run_directory}",
             f"go on with: keisei train --resume {self.run_directory}",
         ]
         return "\n".join(lines)
@@ -96,7 +96,7 @@ def _train(
     console = Console(stderr=True)
     with configure_logging(run_directory, console, console_level=console_level(config)):
         trainer = Trainer(
-            config, run_directory, EventBus(_callbacks(config, run_directory, console))
+            config, run_directory, EventBus(_callbacks(config, run_directory, console, profile))
         )
         if is_resumed:
             checkpoint = load_newest(run_directory / CHECKPOINTS)
@@ -105,7 +105,7 @@ def _train(
             else:
                 trainer.restore(checkpoint)
         save_config(config, run_directory / CONFIG)
-        with InterruptFlag() as interrupt, _profiler(profile, run_directory):
+        with InterruptFlag() as interrupt:
             reason = trainer.run(interrupt)
     progress = trainer.progress
     return RunSummary(
@@ -113,20 +113,14 @@ def _train(
     )
 
 
-def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:
+def _callbacks(
+    config: AppConfig, run_directory: Path, console: Console, profile: bool
+) -> list[Callback]:
     return [
         *make_trackers(config, run_directory),
         SampleGames(run_directory, config.logging.sample_games),
         *(load_plugin(name) for name in config.logging.plugins),
+        *([Profiler(run_directory)] if profile else []),
         make_display(config, console),
         ReportWriter(run_directory),
     ]
-
-
-def _profiler(wanted: bool, run_directory: Path) -> AbstractContextManager[object]:
-    if not wanted:
-        return nullcontext()
-    trace = run_directory / "profile"
-    return torch.profiler.profile(
-        on_trace_ready=torch.profiler.tensorboard_trace_handler(str(trace)), record_shapes=True
-    )

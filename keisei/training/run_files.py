@@ -24,7 +24,7 @@ PLOTS: Final = "plots"
 """The report's plots as PNG files."""
 
 CHECKPOINTS: Final = "checkpoints"
-"""The run's state at several moments: see `keisei.training.checkpoint`."""
+"""The run's state at several moments: see `keisei.checkpoints.store`."""
 
 GAMES: Final = "games"
 """Sample games as KIF and CSA files."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
 from keisei.evaluation.bots import find_bot
 from keisei.evaluation.match import MatchSettings, network_player, play_match
@@ -28,7 +29,6 @@ from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.vector import VectorShogi
-from keisei.training.checkpoint import Checkpoint, save_checkpoint
 from keisei.training.events import (
     CheckpointSaved,
     EpochEnd,
@@ -94,6 +94,9 @@ class Trainer:
         self.timer = SectionTimer()
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
+        self._is_measured = False
+        """Whether the network as it is now has had its last, long evaluation."""
+
         self._earlier_seconds = 0.0
         self._session_start = time.perf_counter()
 
@@ -113,8 +116,9 @@ class Trainer:
                 if _is_due(self.update, self.config.checkpoint.interval):
                     self.save()
             reason = end
-            if reason != "interrupted":
+            if reason != "interrupted" and not self._is_measured:
                 self.evaluate(self.config.evaluation.final_games)
+                self._is_measured = True
             self.save()
         except KeyboardInterrupt:
             reason = "interrupted"
@@ -170,6 +174,7 @@ class Trainer:
             )
         self.timestep += stats.plies
         self.update += 1
+        self._is_measured = False
         metrics = step_metrics(
             stats, update, self.pool, self.timer.take(), self.agent.stopwatch.take()
         )
@@ -193,7 +198,9 @@ class Trainer:
             )
             result = play_match(network_player(inference, match), find_bot(name), match)
             self.scores[name] = result.score
-            samples += [(f"vs {name} {n}", *game) for n, game in enumerate(result.samples, 1)]
+            for sample in result.samples:
+                players = ("network", name) if sample.player_color == 0 else (name, "network")
+                samples.append((" vs ".join(players), sample.game, sample.outcome))
         self.bus.emit(EvaluationEnd(self.progress, dict(self.scores), tuple(samples)))
         self.timer.take()  # the next step's times are its own
         return self.scores
@@ -221,6 +228,8 @@ class Trainer:
             "global_randoms": rng_state(),
             "games": self.games,
             "seconds": self.progress.seconds,
+            "scores": {name: [*score.black, *score.white] for name, score in self.scores.items()},
+            "is_measured": self._is_measured,
         }
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -235,6 +244,11 @@ class Trainer:
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self.games = int(state["games"])
         self._earlier_seconds = float(state["seconds"])
+        self.scores = {
+            name: Score(tuple(tally[:3]), tuple(tally[3:]))
+            for name, tally in state["scores"].items()
+        }
+        self._is_measured = bool(state["is_measured"])
 
     def _count_game(self, outcome: Outcome, plies: int) -> None:
         self.games += 1

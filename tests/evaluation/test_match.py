@@ -10,7 +10,7 @@ from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.score import Score
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import PIECE_POINTS
-from keisei.shogi.pieces import PieceKind
+from keisei.shogi.pieces import Color, PieceKind
 from keisei.shogi.vector import VectorShogi
 
 SETTINGS = MatchSettings(games=101, seed=1, ply_limit=200)
@@ -38,9 +38,10 @@ def test_sample_games_are_whole_games() -> None:
     settings = MatchSettings(games=6, seed=2, ply_limit=60, sample_games=3)
     result = play_match(greedy_bot, random_bot, settings)
     assert len(result.samples) == 3
-    for game, outcome in result.samples:
-        assert game.outcome(claim_declaration=True) == outcome
-        assert len(game.moves) == game.ply
+    for sample in result.samples:
+        assert sample.game.outcome(claim_declaration=True) == sample.outcome
+        assert len(sample.game.moves) == sample.game.ply
+    assert {sample.player_color for sample in result.samples} == {Color.BLACK, Color.WHITE}
 
 
 def test_each_opening_is_played_with_both_colours() -> None:

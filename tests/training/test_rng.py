@@ -9,7 +9,7 @@ import torch
 
 from keisei.errors import KeiseiError
 from keisei.training.rng import generator_state, restore_generator, restore_rng, rng_state
-from tests.training.test_state_tree import round_trip
+from tests.checkpoints.test_state_tree import round_trip
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from keisei.checkpoints.store import list_checkpoints
 from keisei.cli import app
 from keisei.config import load_saved_config
 from keisei.errors import KeiseiError
-from keisei.training.checkpoint import list_checkpoints
 from tests.tiny import TINY
 
 
@@ -54,3 +54,20 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
         train(tmp_path, "--resume", str(tmp_path / "nothing"))
     with pytest.raises(KeiseiError, match="clip_range"):
         train(tmp_path, "--set", "ppo.clip_range=3")
+
+
+def test_a_finished_run_that_is_resumed_is_not_measured_again(tmp_path: Path) -> None:
+    train(tmp_path, "--name", "run")
+    journal = tmp_path / "run" / "metrics.jsonl"
+    before = journal.read_text().count('"event":"evaluation"')
+    again = CliRunner().invoke(
+        app, ["train", "--resume", str(tmp_path / "run")], catch_exceptions=False
+    )
+    assert "against random:" in again.stdout, "it is known from the checkpoint"
+    assert f"keisei play {tmp_path / 'run'}" in again.stdout.replace("\n", "")
+    assert journal.read_text().count('"event":"evaluation"') == before == 1
+
+
+def test_a_profile_is_made_when_asked_for(tmp_path: Path) -> None:
+    train(tmp_path, "--name", "run", "--profile")
+    assert (tmp_path / "run" / "profile" / "summary.txt").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from keisei.training.checkpoint import list_checkpoints, load_newest
+from keisei.checkpoints.store import list_checkpoints, load_newest
 from keisei.training.events import (
     Callback,
     CheckpointSaved,
@@ -164,7 +164,7 @@ import sys
 import time
 from pathlib import Path
 from tests.tiny import tiny_trainer
-from keisei.training.checkpoint import list_checkpoints, load_newest
+from keisei.checkpoints.store import list_checkpoints, load_newest
 directory = Path(sys.argv[1])
 trainer = tiny_trainer(directory, *sys.argv[2:])
 checkpoint = load_newest(directory / "checkpoints")

@@ -24,10 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keisei
-from keisei.errors import KeiseiError
-from keisei.shogi.vector import VectorShogi
-from keisei.training import checkpoint_rotation
-from keisei.training.checkpoint import (
+from keisei.checkpoints import rotation
+from keisei.checkpoints.store import (
     CheckpointError,
     list_checkpoints,
     load_checkpoint,
@@ -35,7 +33,9 @@ from keisei.training.checkpoint import (
     load_newest,
     save_checkpoint,
 )
-from tests.training.states import same, states
+from keisei.errors import KeiseiError
+from keisei.shogi.vector import VectorShogi
+from tests.checkpoints.states import same, states
 
 FILES = ("weights.safetensors", "ema.safetensors", "state.safetensors", "state.json", "config.json")
 
@@ -435,7 +435,7 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> None:
     for path in (old, young, tmp_path / ".removed-3"):
         path.mkdir()
         (path / "weights.safetensors").write_bytes(b"half")
-    hours_ago = old.stat().st_mtime - 2 * checkpoint_rotation.ABANDONED_AFTER
+    hours_ago = old.stat().st_mtime - 2 * rotation.ABANDONED_AFTER
     for path in (old / "weights.safetensors", old, young):
         os.utime(path, (hours_ago, hours_ago))  # the young one still has a fresh file in it
     path = save(tmp_path, 5)
@@ -545,7 +545,7 @@ KILLED_AGAIN_AND_AGAIN = textwrap.dedent("""
     import os, random, signal, sys, time
     from pathlib import Path
     import numpy as np, torch
-    from keisei.training.checkpoint import load_newest, save_checkpoint
+    from keisei.checkpoints.store import load_newest, save_checkpoint
 
     directory = Path(sys.argv[1])
     torch.set_num_threads(1)

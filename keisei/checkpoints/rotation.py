@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from keisei.training.checkpoint_manifest import CheckpointError, check_size, read_manifest
+from keisei.checkpoints.manifest import CheckpointError, check_size, read_manifest
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ import safetensors
 import safetensors.torch
 import torch
 
-from keisei.training.checkpoint_manifest import (
+from keisei.checkpoints.manifest import (
     CONFIG,
     MANIFEST,
     STRUCTURE,
@@ -33,13 +33,13 @@ from keisei.training.checkpoint_manifest import (
     read_manifest,
     read_verified,
 )
-from keisei.training.checkpoint_rotation import (
+from keisei.checkpoints.rotation import (
     UNFINISHED,
     free_name,
     list_checkpoints,
     remove_outdated,
 )
-from keisei.training.state_tree import State, check_bools, flatten, unflatten
+from keisei.checkpoints.state_tree import State, check_bools, flatten, unflatten
 
 __all__ = [
     "Checkpoint",
@@ -90,7 +90,7 @@ def save_checkpoint(
         directory: Where the run's checkpoints are; made if it doesn't exist.
         timestep: Plies played. Names the checkpoint; the highest timestep is the newest.
         update: Updates of the network so far.
-        state: What `keisei.training.state_tree` can store. The entries ``model`` and ``ema``, if
+        state: What `keisei.checkpoints.state_tree` can store. The entries ``model`` and ``ema``, if
             present, are complete state dictionaries of a network.
         config_json: The effective configuration; kept as it is.
         keep: How many checkpoints stay, this one included.

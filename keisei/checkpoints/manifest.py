@@ -15,8 +15,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from keisei import __version__
+from keisei.checkpoints.state_tree import flatten, unflatten
 from keisei.errors import KeiseiError
-from keisei.training.state_tree import flatten, unflatten
 
 FORMAT: Final = "keisei-checkpoint"
 FORMAT_VERSION: Final = 1

@@ -12,8 +12,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keisei.training.state_tree import flatten, unflatten
-from tests.training.states import same, values
+from keisei.checkpoints.state_tree import flatten, unflatten
+from tests.checkpoints.states import same, values
 
 
 def round_trip(value: object) -> Any:

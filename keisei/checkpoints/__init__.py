@@ -1,0 +1,1 @@
+"""Checkpoints: the state of a run on disk, and the networks in it."""

@@ -1,0 +1,101 @@
+"""Networks out of checkpoints: to play with, to measure, to start another run from.
+
+Only the weights and the configuration are read, and nothing in them can run code.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from keisei.checkpoints.manifest import CONFIG, MANIFEST, CheckpointError, read_manifest
+from keisei.checkpoints.rotation import list_checkpoints
+from keisei.checkpoints.store import load_model_weights
+from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
+from keisei.models.factory import build_model
+from keisei.models.network import ActorCritic
+from keisei.models.weights import load_weights
+from keisei.shogi.features import FeatureSpec, feature_spec
+
+logger = logging.getLogger(__name__)
+
+RUNS: Final = Path("runs")
+"""Where runs are looked for by their bare name."""
+
+CHECKPOINTS: Final = "checkpoints"
+"""The directory of a run that holds its checkpoints."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredNetwork:
+    """A network as it was saved."""
+
+    path: Path
+    """The checkpoint that it comes from."""
+
+    model: ActorCritic = field(repr=False)
+    spec: FeatureSpec
+    """The planes that it reads."""
+
+    config: AppConfig = field(repr=False)
+    timestep: int
+    """Plies that it had learned from."""
+
+    @property
+    def name(self) -> str:
+        """Run and step, for people: ``quickstart@163840``."""
+        run = self.path.resolve().parent.parent
+        return f"{run.name}@{self.timestep}"
+
+
+def load_network(path: Path) -> StoredNetwork:
+    """The network of a checkpoint, or of the newest good checkpoint of a run.
+
+    Args:
+        path: of a run, of one of its checkpoints, or the name of a run in ``runs``.
+
+    Raises:
+        CheckpointError: There is none, or it is damaged; the message says why.
+    """
+    reasons = []
+    for checkpoint in reversed(_candidates(path)):
+        try:
+            return _load(checkpoint)
+        except CheckpointError as error:
+            reasons.append(str(error))
+            logger.warning("skipping a bad checkpoint: %s", error)
+    raise CheckpointError(f"no network can be loaded from {path}: {'; '.join(reasons)}")
+
+
+def _candidates(path: Path) -> list[Path]:
+    """The checkpoints that `path` may mean, the newest last."""
+    for place in (path, RUNS / path):
+        if (place / MANIFEST).is_file():
+            return [place]
+        for directory in (place / CHECKPOINTS, place):
+            if found := list_checkpoints(directory) if directory.is_dir() else []:
+                return found
+        if (place / CONFIG).is_file():
+            raise CheckpointError(f"the run {place} has no checkpoint yet")
+    raise CheckpointError(f"there is no run or checkpoint {path}")
+
+
+def _load(path: Path) -> StoredNetwork:
+    weights, config_json = load_model_weights(path)
+    try:
+        config = AppConfig.model_validate_json(config_json)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
+        raise CheckpointError(f"{path / CONFIG}: settings unknown here: {problems}") from error
+    spec = feature_spec(config.env.input_features)
+    try:
+        model = build_model(config.model, spec.num_planes)
+        load_weights(model, weights)
+    except KeiseiError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    return StoredNetwork(path, model.eval(), spec, config, read_manifest(path).timestep)

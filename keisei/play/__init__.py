@@ -1,0 +1,1 @@
+"""Playing what came out of training."""

@@ -1,0 +1,80 @@
+"""A network as the opponent in one game."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keisei.checkpoints.network import StoredNetwork
+from keisei.config_schema import DeviceConfig
+from keisei.models.compute import choose_compute
+from keisei.ppo.inference import Inference
+from keisei.shogi.actions import PolicyOutputMapper
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.moves import Move
+from keisei.shogi.packed import pack_game
+
+_ACTIONS = PolicyOutputMapper()
+
+
+class Candidate(NamedTuple):
+    """A move that the network considers."""
+
+    move: Move
+    probability: float
+
+
+class Thought(NamedTuple):
+    """What the network thinks of a position."""
+
+    candidates: list[Candidate]
+    """All legal moves, the likeliest first."""
+
+    value: float
+    """From -1, the mover loses, to 1, the mover wins."""
+
+
+class NetworkOpponent:
+    """Answers one position at a time, by its policy."""
+
+    def __init__(self, network: StoredNetwork, device: str = "cpu") -> None:
+        self.name = network.name
+        compute = choose_compute(DeviceConfig(device=device))
+        self._inference = Inference(compute.prepare(network.model), compute, network.spec)
+
+    def think(self, game: ShogiGame) -> Thought:
+        """Judge the position that the game has reached; it must not be over."""
+        legal = game.legal_actions
+        log_probs, values = self._inference.judge(
+            pack_game(game), legal[None, :], np.array([len(legal)], dtype=np.int32)
+        )
+        order = np.argsort(-log_probs[0, : len(legal)], kind="stable")
+        candidates = [
+            Candidate(
+                _ACTIONS.move(int(legal[column]), game.turn), float(np.exp(log_probs[0, column]))
+            )
+            for column in order
+        ]
+        return Thought(candidates, float(values[0]))
+
+    def choose(
+        self, game: ShogiGame, *, temperature: float, random: np.random.Generator
+    ) -> tuple[Move, Thought]:
+        """A move, a mate in one if there is one; temperature 0: the likeliest."""
+        thought = self.think(game)
+        for candidate in thought.candidates:
+            if _is_mate(game, candidate.move):
+                return candidate.move, thought
+        if temperature == 0.0:
+            return thought.candidates[0].move, thought
+        logits = np.log([max(c.probability, 1e-30) for c in thought.candidates]) / temperature
+        weights = np.exp(logits - logits.max())
+        chosen = random.choice(len(weights), p=weights / weights.sum())
+        return thought.candidates[int(chosen)].move, thought
+
+
+def _is_mate(game: ShogiGame, move: Move) -> bool:
+    game.push(move)
+    try:
+        return not len(game.legal_actions)
+    finally:
+        game.pop()

@@ -1,0 +1,180 @@
+"""A game against a network in the terminal: a board, a prompt, moves as in USI."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from keisei.errors import IllegalMoveError, KeiseiError, NotationError
+from keisei.play.opponent import NetworkOpponent, Thought
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.files import save_game
+from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.pieces import Color
+from keisei.shogi.render_common import Lettering
+from keisei.shogi.render_rich import board_rich
+from keisei.shogi.rules import Outcome, Termination
+
+HELP: Final = """\
+A move is written as in USI: 7g7f moves, 8h2b+ promotes, P*5e drops a pawn.
+  moves        the legal moves
+  hint         what the network would play here
+  back         take back your last move
+  declare      declare a win by the entering-king rule
+  save FILE    write the game down as .kif or .csa
+  resign       give up
+  quit         leave"""
+
+SHOWN_CANDIDATES: Final = 5
+
+
+class TerminalGame:
+    """One game of a person against a network."""
+
+    def __init__(
+        self,
+        opponent: NetworkOpponent,
+        console: Console,
+        *,
+        color: Color,
+        temperature: float,
+        seed: int | None = None,
+        lettering: Lettering = "kanji",
+        game: ShogiGame | None = None,
+    ) -> None:
+        self.opponent = opponent
+        self.console = console
+        self.color = color
+        self.temperature = temperature
+        self.lettering: Lettering = lettering
+        self.game = game or ShogiGame()
+        self._random = np.random.default_rng(seed)
+        self._verdict: str | None = None
+        self._commands: dict[str, Callable[[str], bool]] = {
+            "moves": self._list_moves,
+            "hint": self._hint,
+            "back": self._take_back,
+            "declare": self._declare,
+            "save": self._save,
+            "resign": self._resign,
+            "help": self._help,
+        }
+
+    def play(self, ask: Callable[[str], str]) -> str | None:
+        """Play until the end; `ask` gets a prompt and returns a line, or raises EOFError.
+
+        Returns how it ended, in words; None if the person left.
+        """
+        self.console.print(Text(f"You are {_name(self.color)}. Type help for help."))
+        while (verdict := self._verdict or self._judge(self.game.outcome())) is None:
+            if self.game.turn != self.color:
+                self._answer()
+                continue
+            self._show()
+            if not self._take_turn(ask):
+                return None
+        self._show()
+        self.console.print(Text(verdict, style="bold"))
+        return verdict
+
+    def _take_turn(self, ask: Callable[[str], str]) -> bool:
+        """Ask until a move is made or the game is over; False if the person leaves."""
+        while True:
+            try:
+                line = ask("your move> ").strip()
+            except (EOFError, KeyboardInterrupt):
+                return False
+            word, _, rest = line.partition(" ")
+            if word in ("quit", "exit", "q"):
+                return False
+            try:
+                if word in self._commands:
+                    if self._commands[word](rest.strip()):
+                        return True
+                elif line:
+                    self.game.push(line)
+                    return True
+            except (IllegalMoveError, NotationError) as error:
+                self.console.print(Text(f"{error} (help lists what can be typed)", style="red"))
+            except KeiseiError as error:
+                self.console.print(Text(str(error), style="red"))
+
+    def _answer(self) -> None:
+        move, thought = self.opponent.choose(
+            self.game, temperature=self.temperature, random=self._random
+        )
+        self.game.push(move)
+        winning = (1 + thought.value) / 2
+        self.console.print(
+            Text(f"{self.opponent.name} plays {move.usi}, it expects {winning:.0%} of the points")
+        )
+
+    def _show(self) -> None:
+        board = board_rich(self.game.diagram, style=self.lettering, last_move=self.game.last_move)
+        self.console.print()
+        self.console.print(board)
+
+    def _help(self, _: str) -> bool:
+        self.console.print(Text(HELP))
+        return False
+
+    def _list_moves(self, _: str) -> bool:
+        self.console.print(Text(" ".join(sorted(move.usi for move in self.game.legal_moves))))
+        return False
+
+    def _hint(self, _: str) -> bool:
+        self.console.print(Text(_candidates(self.opponent.think(self.game))))
+        return False
+
+    def _take_back(self, _: str) -> bool:
+        """Back to before the person's last move."""
+        if len(self.game.moves) < 2:
+            self.console.print(Text("there is nothing to take back", style="red"))
+            return False
+        self.game.pop()
+        self.game.pop()
+        self._show()
+        return False
+
+    def _declare(self, _: str) -> bool:
+        outcome = self.game.outcome(claim_declaration=True)
+        if outcome is None or outcome.termination is not Termination.DECLARATION:
+            self.console.print(Text("the rule is not fulfilled: nothing declared", style="red"))
+            return False
+        self._verdict = self._judge(outcome)
+        return True
+
+    def _resign(self, _: str) -> bool:
+        self._verdict = "You lose: you resigned."
+        return True
+
+    def _save(self, name: str) -> bool:
+        if not name:
+            self.console.print(Text("save needs the name of a .kif or .csa file", style="red"))
+            return False
+        names = {self.color: "you", self.color.opponent: self.opponent.name}
+        headers = {header.BLACK: names[Color.BLACK], header.WHITE: names[Color.WHITE]}
+        save_game(GameRecord.from_game(self.game, headers=headers), Path(name))
+        self.console.print(Text(f"saved to {name}"))
+        return False
+
+    def _judge(self, outcome: Outcome | None) -> str | None:
+        if outcome is None:
+            return None
+        how = outcome.termination.name.lower().replace("_", " ")
+        if outcome.winner is None:
+            return f"A draw: {how}."
+        return f"You {'win' if outcome.winner == self.color else 'lose'}: {how}."
+
+
+def _candidates(thought: Thought) -> str:
+    shown = thought.candidates[:SHOWN_CANDIDATES]
+    return ", ".join(f"{move.usi} {probability:.0%}" for move, probability in shown)
+
+
+def _name(color: Color) -> str:
+    return "Black (sente), and move first" if color is Color.BLACK else "White (gote)"

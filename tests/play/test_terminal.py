@@ -1,0 +1,156 @@
+"""A game in the terminal, typed by a test."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+from typer.testing import CliRunner
+
+from keisei.checkpoints.network import load_network
+from keisei.checkpoints.store import CheckpointError
+from keisei.cli import app
+from keisei.play.opponent import NetworkOpponent
+from keisei.play.terminal import TerminalGame
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation.files import load_games
+from keisei.shogi.pieces import Color
+from tests.tiny import tiny_trainer
+
+MATE_FOR_BLACK = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
+MATE_FOR_WHITE = "4k4/9/9/9/9/9/4p4/9/4K4 w g 1"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    directory = tmp_path_factory.mktemp("runs") / "tiny"
+    trainer = tiny_trainer(directory)
+    trainer.train_step()
+    trainer.save()
+    return directory
+
+
+@pytest.fixture
+def opponent(run: Path) -> NetworkOpponent:
+    return NetworkOpponent(load_network(run))
+
+
+def typed(*lines: str) -> Callable[[str], str]:
+    """Somebody who types these lines and then leaves."""
+    left = list(lines)
+
+    def ask(prompt: str) -> str:
+        if not left:
+            raise EOFError
+        return left.pop(0)
+
+    return ask
+
+
+def table(
+    opponent: NetworkOpponent, *, color: Color = Color.BLACK, sfen: str = "startpos"
+) -> tuple[TerminalGame, io.StringIO]:
+    shown = io.StringIO()
+    console = Console(file=shown, width=100)
+    game = TerminalGame(
+        opponent, console, color=color, temperature=0.0, lettering="letters", game=ShogiGame(sfen)
+    )
+    return game, shown
+
+
+def test_moves_are_answered(opponent: NetworkOpponent) -> None:
+    game, shown = table(opponent)
+    assert game.play(typed("7g7f", "2g2f")) is None, "left in the middle"
+    assert len(game.game.moves) == 4
+    assert game.game.moves[0].usi == "7g7f"
+    assert shown.getvalue().count("tiny@64 plays ") == 2
+    assert "of the points" in shown.getvalue()
+
+
+def test_with_white_the_network_begins(opponent: NetworkOpponent) -> None:
+    game, shown = table(opponent, color=Color.WHITE)
+    game.play(typed())
+    assert len(game.game.moves) == 1
+    assert "You are White" in shown.getvalue()
+
+
+def test_a_mate_ends_the_game(opponent: NetworkOpponent) -> None:
+    game, shown = table(opponent, sfen=MATE_FOR_BLACK)
+    assert game.play(typed("G*5b")) == "You win: checkmate."
+    assert "You win" in shown.getvalue()
+
+
+def test_the_network_mates_when_it_can(opponent: NetworkOpponent) -> None:
+    game, _ = table(opponent, sfen=MATE_FOR_WHITE)
+    assert game.play(typed()) == "You lose: checkmate."
+    assert game.game.moves[-1].usi == "G*5h"
+
+
+def test_mistakes_are_told_and_asked_again(opponent: NetworkOpponent) -> None:
+    game, shown = table(opponent)
+    game.play(typed("7g7e", "nonsense", "", "save", "save game.txt", "back", "declare", "7g7f"))
+    assert len(game.game.moves) == 2
+    text = shown.getvalue()
+    assert "7g7e" in text
+    assert "nonsense" in text
+    assert "save needs the name" in text
+    assert "nothing to take back" in text
+    assert "not fulfilled" in text
+
+
+def test_words_that_can_be_typed(opponent: NetworkOpponent, tmp_path: Path) -> None:
+    game, shown = table(opponent)
+    record = tmp_path / "game.kif"
+    verdict = game.play(
+        typed("help", "moves", "hint", "7g7f", f"save {record}", "back", "2g2f", "resign")
+    )
+    assert verdict == "You lose: you resigned."
+    assert game.game.moves[0].usi == "2g2f"
+    text = shown.getvalue()
+    assert "drops a pawn" in text
+    assert "1g1f 1i1h 2g2f" in text
+    assert "%" in text
+    (saved,) = load_games(record)
+    assert (saved.headers["black"], saved.headers["white"]) == ("you", "tiny@64")
+    assert game.play(typed("quit")) == verdict, "it stays lost"
+
+
+def test_a_win_can_be_declared(opponent: NetworkOpponent) -> None:
+    sfen = "K+R+R+B+BGGGG/SSSS5/9/9/9/9/9/9/8k b 18P4L4N 1"
+    game, _ = table(opponent, sfen=sfen)
+    assert game.play(typed("declare")) == "You win: declaration."
+
+
+def test_probabilities_are_a_distribution_over_legal_moves(opponent: NetworkOpponent) -> None:
+    thought = opponent.think(ShogiGame())
+    assert len(thought.candidates) == 30
+    probabilities = [candidate.probability for candidate in thought.candidates]
+    assert sum(probabilities) == pytest.approx(1.0, abs=1e-4)
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert -1.0 <= thought.value <= 1.0
+
+
+def test_temperature_gives_variety(opponent: NetworkOpponent) -> None:
+    random = np.random.default_rng(0)
+    game = ShogiGame()
+    best = {opponent.choose(game, temperature=0.0, random=random)[0].usi for _ in range(5)}
+    varied = {opponent.choose(game, temperature=1.0, random=random)[0].usi for _ in range(20)}
+    assert len(best) == 1
+    assert len(varied) > 3
+
+
+def test_the_command(run: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["play", str(run), "--color", "white", "--style", "letters"], input="moves\nquit\n"
+    )
+    assert result.exit_code == 0, result.output
+    assert "tiny@64 plays" in result.stdout
+
+
+def test_what_is_no_network_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="there is no run or checkpoint"):
+        CliRunner().invoke(app, ["play", str(tmp_path / "none")], catch_exceptions=False)
