@@ -33,6 +33,10 @@ class RunConfig(Section):
     )
     root: Text = Field("runs", description="Directory that holds the runs.")
     seed: NonNegative = Field(0, description="Seed of everything random in the run.")
+    start_from: Text = Field(
+        "",
+        description="Run or checkpoint whose weights the network starts with; empty: from nothing.",
+    )
     total_timesteps: Positive = Field(
         1_000_000, description="Plies to play and learn from before the run ends."
     )
@@ -134,7 +138,8 @@ class PPOConfig(Section):
 
     epochs: Positive = Field(1, description="Passes over each rollout.")
     minibatch_size: Positive | Literal["auto"] = Field(
-        512, description="Samples of a minibatch; auto: as many as the device's memory allows."
+        512,
+        description="Samples of a minibatch; auto: many, and half as many if memory runs out.",
     )
     learning_rate: Annotated[float, Field(gt=0.0)] = Field(
         6e-4, description="Learning rate at the start, after warm-up."

@@ -14,6 +14,7 @@ FORBIDDEN = {
     "models": ("keisei.ppo", "keisei.selfplay", "keisei.training"),
     "ppo": ("keisei.selfplay", "keisei.training"),
     "selfplay": ("keisei.training",),
+    "checkpoints": ("keisei.ppo", "keisei.selfplay", "keisei.training"),
     "evaluation": ("keisei.training",),
     "search": ("keisei.training",),
     "play": ("keisei.training",),

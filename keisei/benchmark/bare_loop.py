@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from keisei.config_schema import PPOConfig
+from keisei.models.compute import Compute
 from keisei.models.network import ActorCritic
 from keisei.ppo.minibatch import Minibatch
 
@@ -17,10 +18,12 @@ def bare_update(
     optimizer: torch.optim.Optimizer,
     minibatches: Sequence[Minibatch],
     settings: PPOConfig,
+    compute: Compute,
 ) -> int:
     """Learn from each minibatch once; returns the number of samples."""
     for batch in minibatches:
-        output = model(batch.planes, batch.legal)
+        with compute.autocast():
+            output = model(batch.planes, batch.legal)
         columns = torch.arange(batch.legal.shape[1], device=batch.legal.device)
         padding = columns >= batch.counts[:, None]
         log_probs = output.logits.masked_fill(padding, -1e9).log_softmax(dim=1)

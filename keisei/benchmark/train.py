@@ -170,7 +170,7 @@ def _measure_updates(trainer: Trainer, effort: Effort) -> dict[str, Rate]:
                 buffer, learning_rate=settings.learning_rate, entropy_weight=settings.entropy
             ).samples
         ),
-        BARE: lambda: bare_update(model, optimizer, minibatches, settings),
+        BARE: lambda: bare_update(model, optimizer, minibatches, settings, agent.compute),
     }
     return side_by_side(contestants, repetitions=effort.repetitions, seconds=effort.seconds)
 

@@ -49,9 +49,7 @@ Resume = Annotated[
     str | None,
     typer.Option("--resume", metavar="RUN", help="Go on with this run from its last checkpoint."),
 ]
-Profile = Annotated[
-    bool, typer.Option("--profile", help="Record a few updates with torch.profiler.")
-]
+Profile = Annotated[bool, typer.Option("--profile", help="Record an update with torch.profiler.")]
 
 
 def train_config(

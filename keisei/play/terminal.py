@@ -79,7 +79,21 @@ class TerminalGame:
                 return None
         self._show()
         self.console.print(Text(verdict, style="bold"))
+        self._after_the_end(ask)
         return verdict
+
+    def _after_the_end(self, ask: Callable[[str], str]) -> None:
+        """The game can still be saved; anything else leaves."""
+        while True:
+            try:
+                word, _, name = ask("save FILE, or Enter to leave> ").strip().partition(" ")
+                if word != "save":
+                    return
+                self._save(name.strip())
+            except (EOFError, KeyboardInterrupt):
+                return
+            except KeiseiError as error:
+                self.console.print(Text(str(error), style="red"))
 
     def _take_turn(self, ask: Callable[[str], str]) -> bool:
         """Ask until a move is made or the game is over; False if the person leaves."""

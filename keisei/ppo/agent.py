@@ -10,11 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from keisei.checkpoints.network import StoredNetwork
 from keisei.config_schema import AppConfig, PPOConfig
 from keisei.errors import KeiseiError
 from keisei.models.compute import Compute
 from keisei.models.factory import build_model
 from keisei.models.network import ActorCritic
+from keisei.models.weights import load_weights
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
 from keisei.ppo.losses import LossTerms, LossWeights, explained_variance, normalized, ppo_loss
@@ -129,13 +131,34 @@ class PPOAgent:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to what `state` returned."""
-        self.model.load_state_dict(state["model"])
+        try:
+            self.model.load_state_dict(state["model"])
+        except RuntimeError as error:
+            raise KeiseiError(
+                "the network of the checkpoint is another one than the settings ask for; a run "
+                "keeps its network. To go on with other settings, begin a new run with "
+                "run.start_from set to this one"
+            ) from error
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
         self.minibatch_size = int(state["minibatch_size"])
         self._bad_minibatches = int(state["bad_minibatches"])
         if self.average is not None:
             self.average.load_state_dict(state["ema"])
+
+    def start_from(self, network: StoredNetwork) -> None:
+        """Begin with the weights of a network that was trained before, perhaps on other planes."""
+        notes = load_weights(
+            self.model,
+            network.model.state_dict(),
+            planes_from=network.spec.plane_names,
+            planes_to=self.spec.plane_names,
+        )
+        if self.average is not None:
+            self.average.load_state_dict(self.model.state_dict())
+        logger.info("the weights are those of %s", network.path)
+        for note in notes:
+            logger.info("%s", note)
 
     def _learn_epoch(
         self, buffer: RolloutBuffer, weights: LossWeights, totals: "_Averages"

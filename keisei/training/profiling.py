@@ -1,4 +1,4 @@
-"""``--profile``: a few updates under torch.profiler."""
+"""``--profile``: an update under torch.profiler."""
 
 import logging
 from pathlib import Path

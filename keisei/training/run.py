@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from keisei.checkpoints.network import load_network
 from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
@@ -104,6 +105,8 @@ def _train(
                 logger.warning("no checkpoint in %s yet: the run starts anew", run_directory)
             else:
                 trainer.restore(checkpoint)
+        elif config.run.start_from:
+            trainer.agent.start_from(load_network(Path(config.run.start_from)))
         save_config(config, run_directory / CONFIG)
         with InterruptFlag() as interrupt:
             reason = trainer.run(interrupt)

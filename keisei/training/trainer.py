@@ -116,7 +116,9 @@ class Trainer:
                 if _is_due(self.update, self.config.checkpoint.interval):
                     self.save()
             reason = end
-            if reason != "interrupted" and not self._is_measured:
+            if self._is_measured:  # a run that had ended was resumed: there is nothing to do
+                return reason
+            if reason != "interrupted":
                 self.evaluate(self.config.evaluation.final_games)
                 self._is_measured = True
             self.save()

@@ -83,7 +83,7 @@ def test_the_bare_loop_does_the_same_arithmetic(tmp_path: Path) -> None:
     )
     before = {name: value.clone() for name, value in agent.model.state_dict().items()}
     optimizer = torch.optim.SGD(agent.model.parameters(), lr=0.1)
-    bare_update(agent.model, optimizer, [batch], agent.settings)
+    bare_update(agent.model, optimizer, [batch], agent.settings, agent.compute)
     bare = [value.detach().clone() for value in agent.model.parameters()]
 
     agent.model.load_state_dict(before)

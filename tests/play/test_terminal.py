@@ -78,10 +78,13 @@ def test_with_white_the_network_begins(opponent: NetworkOpponent) -> None:
     assert "You are White" in shown.getvalue()
 
 
-def test_a_mate_ends_the_game(opponent: NetworkOpponent) -> None:
+def test_a_mate_ends_the_game(opponent: NetworkOpponent, tmp_path: Path) -> None:
     game, shown = table(opponent, sfen=MATE_FOR_BLACK)
-    assert game.play(typed("G*5b")) == "You win: checkmate."
+    record = tmp_path / "won.csa"
+    verdict = game.play(typed("G*5b", "save nowhere.txt", f"save {record}", ""))
+    assert verdict == "You win: checkmate."
     assert "You win" in shown.getvalue()
+    assert len(load_games(record)[0].moves) == 1
 
 
 def test_the_network_mates_when_it_can(opponent: NetworkOpponent) -> None:

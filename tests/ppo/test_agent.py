@@ -1,5 +1,6 @@
 """Learning: exactly what was played is learned, and it learns."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from keisei.errors import KeiseiError
+from keisei.models.compute import Compute
 from keisei.ppo.agent import TrainingDivergedError
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.ppo.policy import legal_log_probs
@@ -140,3 +142,34 @@ def test_a_state_comes_back(tmp_path: Path) -> None:
     twin.agent.restore(trainer.agent.state())
     for a, b in zip(trainer.agent.model.parameters(), twin.agent.model.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_scaled_gradients_are_unscaled_before_they_are_clipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mixed precision with a scaler leads to the same step as without, and overflows are skipped.
+
+    Autocast itself is left out: not every CPU survives it.
+    """
+    monkeypatch.setattr(Compute, "autocast", lambda self: nullcontext())
+    steps = []
+    for dtype in (None, torch.float16):
+        trainer = with_rollout(tmp_path, "ppo.max_grad_norm=0.01")
+        agent = trainer.agent
+        agent.scaler = torch.amp.GradScaler("cpu", enabled=dtype is not None)
+        stats = agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.01)
+        steps.append({name: value.clone() for name, value in agent.model.state_dict().items()})
+        assert stats.metrics["losses/grad_norm"] < 100.0, "that of the unscaled gradient"
+    for name, plain in steps[0].items():
+        assert torch.allclose(plain, steps[1][name], atol=1e-6), name
+    assert agent.scaler.is_enabled()
+    assert agent.state()["scaler"]["scale"] == agent.scaler.get_scale()
+
+    before = agent.scaler.get_scale()
+    parameter = next(agent.model.parameters())
+    handle = parameter.register_hook(lambda gradient: gradient * torch.inf)  # type: ignore[no-untyped-call]
+    agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.01)
+    handle.remove()
+    assert agent.scaler.get_scale() < before, "an overflow lowers the scale"
+    for name, value in agent.model.state_dict().items():
+        assert torch.equal(value, steps[1][name]), "and changes nothing"

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner, Result
 
+from keisei.checkpoints.network import load_network
 from keisei.checkpoints.store import list_checkpoints
 from keisei.cli import app
 from keisei.config import load_saved_config
@@ -71,3 +73,31 @@ def test_a_finished_run_that_is_resumed_is_not_measured_again(tmp_path: Path) ->
 def test_a_profile_is_made_when_asked_for(tmp_path: Path) -> None:
     train(tmp_path, "--name", "run", "--profile")
     assert (tmp_path / "run" / "profile" / "summary.txt").exists()
+
+
+def test_a_run_can_start_from_the_weights_of_another(tmp_path: Path) -> None:
+    """Also when it reads other planes; the rest of the weights is as it was."""
+    train(tmp_path, "--name", "old")
+    result = train(
+        tmp_path,
+        *("--name", "new", "--input_features", "core46+check"),
+        *("--set", f"run.start_from={tmp_path / 'old'}", "--set", "ppo.learning_rate=1e-30"),
+        *("--set", "ppo.learning_rate_end=0"),
+    )
+    assert result.exit_code == 0
+    assert "46 planes adapted to 47" in (tmp_path / "new" / "run.log").read_text()
+    old, new = (load_network(tmp_path / name).model.state_dict() for name in ("old", "new"))
+    stem = "trunk.stem.weight"
+    assert torch.allclose(new[stem][:, :46], old[stem])
+    assert float(new[stem][:, 46].abs().max()) < 1e-20
+    assert all(torch.allclose(new[name], old[name]) for name in old if name != stem)
+
+
+def test_a_resumed_run_keeps_its_network(tmp_path: Path) -> None:
+    train(tmp_path, "--name", "run")
+    settings = ["--set", "model.tower_width=16", "--set", "run.total_timesteps=256"]
+    with pytest.raises(KeiseiError, match=r"a run keeps its network.*run\.start_from"):
+        CliRunner().invoke(
+            app, ["train", "--resume", str(tmp_path / "run"), *settings], catch_exceptions=False
+        )
+    assert load_saved_config(tmp_path / "run" / "config.json").model.tower_width == 8

@@ -71,6 +71,11 @@ def test_metrics_add_up(tmp_path: Path) -> None:
     seconds = sum(metrics[f"time/{name}"] for name in ("env", "inference", "learning", "other"))
     assert metrics["charts/SPS"] == pytest.approx(8 * 48 / seconds)
     assert metrics["memory/rss_mb"] > 0
+    assert 0.0 < metrics["charts/network_share"] < 1.0
+    # Games that reached the limit of 20 plies are draws, and told apart from other draws.
+    lengths = [event.plies for event in witness.of(GameEnd)[: int(metrics["games/finished"])]]  # type: ignore[attr-defined]
+    assert metrics["games/ply_limit_rate"] == pytest.approx(lengths.count(20) / len(lengths))
+    assert metrics["games/ply_limit_rate"] <= metrics["games/draws"]
 
 
 @pytest.mark.parametrize(
