@@ -11,7 +11,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help train test lint types format cover bench soak docs clean
+.PHONY: help train test lint types format cover bench soak strength docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,17 +44,22 @@ cover: $(INSTALLED_DEV)
 	$(BIN)/keisei doctor
 	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.interpreted \
-		$(BIN)/pytest -n $(JOBS) -m "kernels and not soak" --cov --cov-report= --cov-fail-under=0
+		$(BIN)/pytest -n $(JOBS) -m "kernels and not soak and not strength" --cov --cov-report= --cov-fail-under=0
 	$(BIN)/coverage combine .coverage.compiled .coverage.interpreted
-	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -m "kernels and not soak"
+	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -m "kernels and not soak and not strength"
 	$(BIN)/coverage report
 
-bench: $(INSTALLED_DEV)  ## speed of the game core, side by side with cshogi
+bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side with others
 	$(BIN)/keisei benchmark env
+	$(BIN)/keisei benchmark train
 
 soak: $(INSTALLED_DEV)  ## the long comparison with other Shogi libraries
 	$(BIN)/keisei doctor
 	$(BIN)/pytest -n $(JOBS) -m soak
+
+strength: $(INSTALLED_DEV)  ## train the quick-start recipe and hold it against its promises
+	$(BIN)/keisei doctor
+	$(BIN)/pytest -m strength -s
 
 docs: $(INSTALLED_DOCS)  ## the manual, into docs/_build
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build

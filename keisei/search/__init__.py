@@ -1,0 +1,1 @@
+"""Looking ahead: alpha-beta over material, and tree search over a network."""

@@ -1,0 +1,308 @@
+"""Alpha-beta: the best move by looking a fixed number of plies ahead, and what it leads to.
+
+Values are the mover's, in hundredths of a pawn. A mate counts `MATE` less the plies it takes, so
+that the quickest is preferred. The answer is exactly that of plain minimax to the same depth (a
+test compares them); what is here only makes it fast: the likeliest moves first, and a table of
+positions that were looked into before.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.constants import MOVE_BUFFER, NUM_ACTIONS, NUM_SQUARES
+from keisei.search.evaluation import evaluate, move_gain
+from keisei.shogi.attacks import king_is_attacked
+from keisei.shogi.jit import int64, jit, jit_inner
+from keisei.shogi.movegen import legal_moves
+from keisei.shogi.position import FIRST_ENEMY_CODE, Array, Record, Records, decode, play, undo
+
+MATE: Final = 1_000_000
+"""The value of a mate on the board, for its winner."""
+
+MATE_LINE: Final = MATE - 1_000
+"""Values beyond this are mates."""
+
+INFINITE: Final = 2 * MATE
+MAX_DEPTH: Final = 16
+QUIET_PLIES: Final = 12
+"""How far captures are followed beyond the horizon at most."""
+
+LEVELS: Final = MAX_DEPTH + QUIET_PLIES + 2
+TABLE_BITS: Final = 16
+NOTHING, EXACT, AT_LEAST, AT_MOST = range(4)
+"""What an entry of the table says of its position's value."""
+
+_KILLER_BONUS: Final = 50
+_BEST_FIRST: Final = 10_000_000
+
+
+class SearchMemory(NamedTuple):
+    """What a search overwrites. One for each thread; to keep it from move to move saves time."""
+
+    moves: npt.NDArray[np.uint16]
+    """``[levels, 1024]``: the moves of each level."""
+
+    gains: npt.NDArray[np.int64]
+    """``[levels, 1024]``: what each of them adds to the mover's value."""
+
+    ranks: npt.NDArray[np.int64]
+    """``[levels, 1024]``: which of them to try first."""
+
+    killers: npt.NDArray[np.int64]
+    """``[levels]``: the quiet move that last refuted another line."""
+
+    keys: npt.NDArray[np.uint64]
+    """``[table]``: of the positions that were looked into."""
+
+    values: npt.NDArray[np.int64]
+    bounds: npt.NDArray[np.int8]
+    depths: npt.NDArray[np.int8]
+    best: npt.NDArray[np.uint16]
+
+    nodes: npt.NDArray[np.int64]
+    """``[1]``: positions visited."""
+
+    @classmethod
+    def new(cls) -> "SearchMemory":
+        """Memory that nothing has been written to."""
+        size = 1 << TABLE_BITS
+        return cls(
+            moves=np.zeros((LEVELS, MOVE_BUFFER), dtype=np.uint16),
+            gains=np.zeros((LEVELS, MOVE_BUFFER), dtype=np.int64),
+            ranks=np.zeros((LEVELS, MOVE_BUFFER), dtype=np.int64),
+            killers=np.full(LEVELS, NUM_ACTIONS, dtype=np.int64),
+            keys=np.zeros(size, dtype=np.uint64),
+            values=np.zeros(size, dtype=np.int64),
+            bounds=np.zeros(size, dtype=np.int8),
+            depths=np.zeros(size, dtype=np.int8),
+            best=np.zeros(size, dtype=np.uint16),
+            nodes=np.zeros(1, dtype=np.int64),
+        )
+
+
+@jit
+def search_columns(
+    positions: Records,
+    legal_actions: Array,
+    legal_counts: Array,
+    depth: int,
+    is_quiet: bool,
+    margin: int,
+    luck: Array,
+    memory: SearchMemory,
+    columns: Array,
+    values: Array,
+) -> None:
+    """Write the best move of each of ``positions[B]`` as a column of its legal list.
+
+    Args:
+        positions: left as they were.
+        legal_actions: ``[B, M]``; the first ``legal_counts[B]`` of a row are its legal moves.
+        legal_counts: how many there are.
+        depth: plies to look ahead, at least 1.
+        is_quiet: whether captures are followed to quiet positions at the horizon.
+        margin: moves that are worse than the best by no more than this are as good.
+        luck: ``[B]`` uint64, random and not 0: decides among moves that are as good.
+        memory: is overwritten.
+        columns: ``[B]`` int64, written.
+        values: ``[B]`` int64, written: what the best move is worth to the mover.
+    """
+    for index in range(len(positions)):
+        position = positions[index]
+        moves, number = legal_actions[index], int64(legal_counts[index])
+        value = evaluate(position)
+        gains = memory.gains[0]
+        ranks = memory.ranks[0]
+        for place in range(number):
+            gains[place] = move_gain(position, int64(moves[place]))
+            ranks[place] = gains[place]
+        best, equals = -INFINITE, 0
+        scores = memory.ranks[LEVELS - 1]
+        for tried in range(number):
+            place = _next_best(ranks, number)
+            ranks[place] = -INFINITE
+            move = int64(moves[place])
+            captured = play(position, move)
+            alpha = best - margin - 1
+            score = -_negamax(
+                position, memory, 1, depth - 1, is_quiet, -INFINITE, -alpha, -value - gains[place]
+            )
+            undo(position, move, captured)
+            scores[place] = score
+            best = max(best, score)
+        for place in range(number):
+            if scores[place] >= best - margin:
+                equals += 1
+                # The n-th equal move replaces the one before with probability 1 / n.
+                luck[index] ^= luck[index] << np.uint64(13)
+                luck[index] ^= luck[index] >> np.uint64(7)
+                luck[index] ^= luck[index] << np.uint64(17)
+                if (luck[index] >> np.uint64(32)) * np.uint64(equals) >> np.uint64(32) == 0:
+                    columns[index] = place
+        values[index] = best
+
+
+@jit_inner
+def _negamax(
+    position: Record,
+    memory: SearchMemory,
+    level: int,
+    depth: int,
+    is_quiet: bool,
+    alpha: int,
+    beta: int,
+    value: int,
+) -> int:
+    """The mover's value of `position`, `level` plies from the root, looking `depth` plies ahead.
+
+    It is exact between `alpha` and `beta`, a bound on its side of them otherwise. `value` is that
+    of the position as it stands.
+    """
+    memory.nodes[0] += 1
+    mover = int64(position.turn)
+    if depth == 0:
+        if king_is_attacked(position, mover):
+            number, _ = legal_moves(position, memory.moves[level])
+            if number == 0:
+                return level - MATE
+        if is_quiet:
+            return _quiet_value(position, memory, level, 0, alpha, beta, value)
+        return value
+
+    slot = int64(position.key & np.uint64((1 << TABLE_BITS) - 1))
+    table_move = NUM_ACTIONS
+    if memory.keys[slot] == position.key and memory.bounds[slot] != NOTHING:
+        table_move = int64(memory.best[slot])
+        if memory.depths[slot] == depth:  # not deeper: the answer is that of plain minimax
+            found = _from_table(memory.values[slot], level)
+            bound = memory.bounds[slot]
+            if (
+                bound == EXACT
+                or (bound == AT_LEAST and found >= beta)
+                or (bound == AT_MOST and found <= alpha)
+            ):
+                return found
+
+    number, _ = legal_moves(position, memory.moves[level])
+    if number == 0:
+        return level - MATE
+    _rank_moves(position, memory, level, number, table_move)
+    best, best_move = -INFINITE, 0
+    lower = alpha
+    for tried in range(number):
+        place = _next_best(memory.ranks[level], number)
+        memory.ranks[level, place] = -INFINITE
+        move = int64(memory.moves[level, place])
+        gain = memory.gains[level, place]
+        captured = play(position, move)
+        score = -_negamax(
+            position, memory, level + 1, depth - 1, is_quiet, -beta, -lower, -value - gain
+        )
+        undo(position, move, captured)
+        if score > best:
+            best, best_move = score, move
+            lower = max(lower, score)
+            if best >= beta:
+                if not captured:
+                    memory.killers[level] = move
+                break
+    memory.keys[slot] = position.key
+    memory.depths[slot] = depth
+    memory.best[slot] = best_move
+    memory.values[slot] = _to_table(best, level)
+    memory.bounds[slot] = AT_LEAST if best >= beta else EXACT if best > alpha else AT_MOST
+    return best
+
+
+@jit_inner
+def _quiet_value(
+    position: Record,
+    memory: SearchMemory,
+    level: int,
+    plies: int,
+    alpha: int,
+    beta: int,
+    value: int,
+) -> int:
+    """The value once no capture is worth playing: the mover may stop, or take something."""
+    if value >= beta or plies == QUIET_PLIES:
+        return value
+    best = value
+    lower = max(alpha, value)
+    mover = int64(position.turn)
+    number, _ = legal_moves(position, memory.moves[level])
+    captures = 0
+    for place in range(number):
+        move = memory.moves[level, place]
+        origin, to, _ = decode(int64(move))
+        if origin < NUM_SQUARES and position.board[mover, to] >= FIRST_ENEMY_CODE:
+            memory.moves[level, captures] = move
+            memory.gains[level, captures] = move_gain(position, int64(move))
+            memory.ranks[level, captures] = memory.gains[level, captures]
+            captures += 1
+    for tried in range(captures):
+        place = _next_best(memory.ranks[level], captures)
+        memory.ranks[level, place] = -INFINITE
+        move = int64(memory.moves[level, place])
+        gain = memory.gains[level, place]
+        captured = play(position, move)
+        memory.nodes[0] += 1
+        score = -_quiet_value(
+            position, memory, level + 1, plies + 1, -beta, -lower, -value - gain
+        )
+        undo(position, move, captured)
+        if score > best:
+            best = score
+            lower = max(lower, score)
+            if best >= beta:
+                break
+    return best
+
+
+@jit_inner
+def _rank_moves(
+    position: Record, memory: SearchMemory, level: int, number: int, table_move: int
+) -> None:
+    """What each move gains at once; the table's move first of all, a killer before quiet ones."""
+    killer = memory.killers[level]
+    for place in range(number):
+        move = int64(memory.moves[level, place])
+        gain = move_gain(position, move)
+        memory.gains[level, place] = gain
+        rank = gain
+        if move == table_move:
+            rank += _BEST_FIRST
+        elif move == killer:
+            rank += _KILLER_BONUS
+        memory.ranks[level, place] = rank
+
+
+@jit_inner
+def _next_best(ranks: Array, number: int) -> int:
+    """The place of the highest rank: most often a few moves decide, sorting all would be waste."""
+    best = 0
+    for place in range(1, number):
+        if ranks[place] > ranks[best]:
+            best = place
+    return best
+
+
+@jit_inner
+def _to_table(value: int, level: int) -> int:
+    """Mates are counted from the position, not from the root: it is met at several levels."""
+    if value > MATE_LINE:
+        return value + level
+    if value < -MATE_LINE:
+        return value - level
+    return value
+
+
+@jit_inner
+def _from_table(value: int, level: int) -> int:
+    if value > MATE_LINE:
+        return value - level
+    if value < -MATE_LINE:
+        return value + level
+    return value

@@ -1,0 +1,48 @@
+"""The quick-start recipe as a whole: it takes ten minutes, so ``make strength`` runs it."""
+
+from pathlib import Path
+
+import pytest
+
+from keisei.checkpoints.network import load_network
+from keisei.config import load_config
+from keisei.evaluation.match import MatchSettings, network_player, play_match
+from keisei.ppo.inference import Inference
+from keisei.training.events import EventBus
+from keisei.training.run import RunSummary, start_run
+from keisei.training.trainer import Trainer
+
+pytestmark = pytest.mark.strength
+
+CONFIG = load_config("quickstart")
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+    root = tmp_path_factory.mktemp("runs")
+    return start_run(load_config("quickstart", [f"run.root={root}", "run.name=quickstart"]))
+
+
+def test_it_beats_the_bots_within_twelve_minutes(summary: RunSummary) -> None:
+    assert summary.seconds < 12 * 60
+    assert summary.scores["random"].score >= 0.98
+    assert summary.scores["greedy"].score >= 0.80
+    assert all(score.games >= 100 for score in summary.scores.values())
+
+
+def test_it_beats_its_own_start(summary: RunSummary, tmp_path: Path) -> None:
+    """Requirement C7 asks for 60 % after 5,000 games of self-play."""
+    assert summary.games <= 5_000
+    beginner = Trainer(CONFIG, tmp_path, EventBus()).agent  # the same seed, the same weights
+    trained = load_network(summary.run_directory)
+    compute = beginner.compute
+    settings = MatchSettings(games=400, seed=1, ply_limit=CONFIG.env.ply_limit, temperature=0.0)
+    result = play_match(
+        network_player(
+            Inference(compute.prepare(trained.model), compute, trained.spec), settings
+        ),
+        network_player(beginner.inference, settings),
+        settings,
+    )
+    assert result.score.score >= 0.60
+    print(f"\n{summary}\nagainst its own start: {result.score}")  # noqa: T201 - for the record
