@@ -42,7 +42,7 @@ class RunConfig(Section):
     )
     max_minutes: Annotated[float, Field(ge=0.0)] = Field(
         0.0,
-        description="Wall-clock minutes after which the run ends, whatever is left; 0: no limit.",
+        description="Minutes after which run and schedules end at the latest; 0: no limit.",
     )
 
     @field_validator("name")
@@ -142,7 +142,7 @@ class PPOConfig(Section):
         description="Samples of a minibatch; auto: many, and half as many if memory runs out.",
     )
     learning_rate: Annotated[float, Field(gt=0.0)] = Field(
-        6e-4, description="Learning rate at the start, after warm-up."
+        2e-3, description="Learning rate at the start, after warm-up."
     )
     learning_rate_end: Annotated[float, Field(ge=0.0)] = Field(
         2e-4, description="Learning rate at the end."
@@ -166,10 +166,15 @@ class PPOConfig(Section):
         0.2, description="How far the probability ratio may move before it is clipped."
     )
     value_weight: Annotated[float, Field(ge=0.0)] = Field(
-        0.5, description="Weight of the value loss."
+        2.0, description="Weight of the value loss."
     )
-    gamma: Annotated[float, Field(gt=0.0, le=1.0)] = Field(0.997, description="Discount per ply.")
-    gae_lambda: Fraction = Field(0.95, description="Lambda of generalised advantage estimation.")
+    gamma: Annotated[float, Field(gt=0.0, le=1.0)] = Field(0.99, description="Discount per ply.")
+    gae_lambda: Fraction = Field(
+        0.6, description="Lambda of generalised advantage estimation at the start of the run."
+    )
+    gae_lambda_end: Fraction = Field(
+        0.95, description="Lambda at the end; in between it goes linearly from one to the other."
+    )
     normalize_advantages: bool = Field(
         True, description="Scale the advantages of each minibatch to mean 0, deviation 1."
     )
@@ -183,7 +188,7 @@ class PPOConfig(Section):
         0.0, description="Decoupled weight decay of AdamW."
     )
     mirror: bool = Field(
-        True, description="Show each sample mirrored left to right with probability one half."
+        False, description="Show each sample mirrored left to right with probability one half."
     )
     ema_decay: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.0, description="Decay per update of averaged weights for play and export; 0: none."
@@ -228,6 +233,9 @@ class EvaluationConfig(Section):
     final_games: Positive = Field(400, description="Games against each opponent at the end.")
     opponents: tuple[Text, ...] = Field(
         ("random", "greedy"), description="Who is played: random, greedy."
+    )
+    ply_limit: Annotated[int, Field(gt=0, le=20_000)] = Field(
+        512, description="Ply at which a game is a draw; longer than in self-play: wins take time."
     )
     opening_plies: NonNegative = Field(4, description="Random plies at the start of each game.")
     temperature: Annotated[float, Field(ge=0.0)] = Field(

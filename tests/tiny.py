@@ -23,6 +23,7 @@ TINY = (
     "device.torch_threads=1",
     "evaluation.interval=0",
     "evaluation.final_games=4",
+    "evaluation.ply_limit=20",
     "checkpoint.interval=1",
     "logging.display=off",
 )

@@ -26,10 +26,10 @@ MATE_LINE: Final = MATE - 1_000
 
 INFINITE: Final = 2 * MATE
 MAX_DEPTH: Final = 16
-QUIET_PLIES: Final = 12
-"""How far captures are followed beyond the horizon at most."""
+MAX_QUIET_PLIES: Final = 16
+"""How far captures can be followed beyond the horizon."""
 
-LEVELS: Final = MAX_DEPTH + QUIET_PLIES + 2
+LEVELS: Final = MAX_DEPTH + MAX_QUIET_PLIES + 2
 TABLE_BITS: Final = 16
 NOTHING, EXACT, AT_LEAST, AT_MOST = range(4)
 """What an entry of the table says of its position's value."""
@@ -88,7 +88,7 @@ def search_columns(
     legal_actions: Array,
     legal_counts: Array,
     depth: int,
-    is_quiet: bool,
+    quiet_plies: int,
     margin: int,
     luck: Array,
     memory: SearchMemory,
@@ -102,7 +102,7 @@ def search_columns(
         legal_actions: ``[B, M]``; the first ``legal_counts[B]`` of a row are its legal moves.
         legal_counts: how many there are.
         depth: plies to look ahead, at least 1.
-        is_quiet: whether captures are followed to quiet positions at the horizon.
+        quiet_plies: how far captures are followed beyond the horizon; 0: not at all.
         margin: moves that are worse than the best by no more than this are as good.
         luck: ``[B]`` uint64, random and not 0: decides among moves that are as good.
         memory: is overwritten.
@@ -120,14 +120,21 @@ def search_columns(
             ranks[place] = gains[place]
         best, equals = -INFINITE, 0
         scores = memory.ranks[LEVELS - 1]
-        for tried in range(number):
+        for _ in range(number):
             place = _next_best(ranks, number)
             ranks[place] = -INFINITE
             move = int64(moves[place])
             captured = play(position, move)
             alpha = best - margin - 1
             score = -_negamax(
-                position, memory, 1, depth - 1, is_quiet, -INFINITE, -alpha, -value - gains[place]
+                position,
+                memory,
+                1,
+                depth - 1,
+                quiet_plies,
+                -INFINITE,
+                -alpha,
+                -value - gains[place],
             )
             undo(position, move, captured)
             scores[place] = score
@@ -150,7 +157,7 @@ def _negamax(
     memory: SearchMemory,
     level: int,
     depth: int,
-    is_quiet: bool,
+    quiet_plies: int,
     alpha: int,
     beta: int,
     value: int,
@@ -167,9 +174,7 @@ def _negamax(
             number, _ = legal_moves(position, memory.moves[level])
             if number == 0:
                 return level - MATE
-        if is_quiet:
-            return _quiet_value(position, memory, level, 0, alpha, beta, value)
-        return value
+        return _quiet_value(position, memory, level, quiet_plies, alpha, beta, value)
 
     slot = int64(position.key & np.uint64((1 << TABLE_BITS) - 1))
     table_move = NUM_ACTIONS
@@ -191,14 +196,14 @@ def _negamax(
     _rank_moves(position, memory, level, number, table_move)
     best, best_move = -INFINITE, 0
     lower = alpha
-    for tried in range(number):
+    for _ in range(number):
         place = _next_best(memory.ranks[level], number)
         memory.ranks[level, place] = -INFINITE
         move = int64(memory.moves[level, place])
         gain = memory.gains[level, place]
         captured = play(position, move)
         score = -_negamax(
-            position, memory, level + 1, depth - 1, is_quiet, -beta, -lower, -value - gain
+            position, memory, level + 1, depth - 1, quiet_plies, -beta, -lower, -value - gain
         )
         undo(position, move, captured)
         if score > best:
@@ -226,8 +231,11 @@ def _quiet_value(
     beta: int,
     value: int,
 ) -> int:
-    """The value once no capture is worth playing: the mover may stop, or take something."""
-    if value >= beta or plies == QUIET_PLIES:
+    """The value once no capture is worth playing: the mover may stop, or take something.
+
+    After `plies` captures in a row it is taken as it stands.
+    """
+    if value >= beta or plies == 0:
         return value
     best = value
     lower = max(alpha, value)
@@ -242,16 +250,14 @@ def _quiet_value(
             memory.gains[level, captures] = move_gain(position, int64(move))
             memory.ranks[level, captures] = memory.gains[level, captures]
             captures += 1
-    for tried in range(captures):
+    for _ in range(captures):
         place = _next_best(memory.ranks[level], captures)
         memory.ranks[level, place] = -INFINITE
         move = int64(memory.moves[level, place])
         gain = memory.gains[level, place]
         captured = play(position, move)
         memory.nodes[0] += 1
-        score = -_quiet_value(
-            position, memory, level + 1, plies + 1, -beta, -lower, -value - gain
-        )
+        score = -_quiet_value(position, memory, level + 1, plies - 1, -beta, -lower, -value - gain)
         undo(position, move, captured)
         if score > best:
             best = score

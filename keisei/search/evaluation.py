@@ -70,7 +70,7 @@ def move_gain(position: Record, move: int) -> int:
     origin, to, promote = decode(move)
     if origin >= NUM_SQUARES:
         kind = origin - NUM_SQUARES
-        return SQUARE_VALUES[kind, to] - HAND_VALUES[kind]
+        return int64(SQUARE_VALUES[kind, to] - HAND_VALUES[kind])
     kind = int64(position.board[mover, origin]) - 1
     gain = -SQUARE_VALUES[kind, origin]
     if promote:
@@ -79,4 +79,4 @@ def move_gain(position: Record, move: int) -> int:
     taken = int64(position.board[mover, to]) - FIRST_ENEMY_CODE
     if taken >= 0:
         gain += SQUARE_VALUES[taken, LAST_SQUARE - to] + HAND_VALUES[UNPROMOTED_KIND[taken]]
-    return gain
+    return int64(gain)

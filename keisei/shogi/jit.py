@@ -28,7 +28,7 @@ import numpy as np
 from numba import types
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
-KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py")
+KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py")
 """Where kernels and their constants live: what the cache directory's name is computed from."""
 
 _KEPT_CACHES: Final = 8

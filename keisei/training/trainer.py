@@ -143,7 +143,7 @@ class Trainer:
     def train_step(self) -> None:
         """Play a rollout, learn from it, and tell what happened."""
         config = self.config
-        done = self.timestep / config.run.total_timesteps
+        done = self._done
         if self.update % config.selfplay.pool_interval == 0:
             self.pool.add(self.agent.model)
         stats = self.collector.collect(self.buffer, self.timer, self._count_game)
@@ -154,7 +154,9 @@ class Trainer:
                 last_values,
                 self.env.packed,
                 gamma=config.ppo.gamma,
-                gae_lambda=config.ppo.gae_lambda,
+                gae_lambda=scheduled(
+                    "linear", config.ppo.gae_lambda, config.ppo.gae_lambda_end, done
+                ),
                 shaping=fading(config.selfplay.shaping, config.selfplay.shaping_end, done),
             )
             update = self.agent.learn(
@@ -191,7 +193,7 @@ class Trainer:
             match = MatchSettings(
                 games=games,
                 seed=self.config.run.seed + self.update,
-                ply_limit=self.config.env.ply_limit,
+                ply_limit=settings.ply_limit,
                 opening_plies=settings.opening_plies,
                 declaration=DECLARATION_RULES[self.config.env.declaration],
                 temperature=settings.temperature,
@@ -255,6 +257,19 @@ class Trainer:
     def _count_game(self, outcome: Outcome, plies: int) -> None:
         self.games += 1
         self.bus.emit(GameEnd(outcome, plies))
+
+    @property
+    def _done(self) -> float:
+        """How much of the run is over, from 0 to 1: what schedules follow.
+
+        On a machine that is too slow for all the plies, the time limit ends the schedules, so that
+        they end with the run everywhere.
+        """
+        run = self.config.run
+        done = self.timestep / run.total_timesteps
+        if run.max_minutes > 0.0:
+            done = max(done, self.progress.seconds / (60.0 * run.max_minutes))
+        return min(done, 1.0)
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
         """Why the run is over, None while it goes on."""

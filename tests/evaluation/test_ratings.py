@@ -65,7 +65,7 @@ def test_it_is_the_maximum_that_brute_force_finds() -> None:
         improved = True
         while improved:
             improved = False
-            for name in values:
+            for name in list(values):
                 for sign in (1, -1):
                     old, before = values[name], value()
                     values[name] += sign * step / (ELO_PER_UNIT if name == "draw" else 1)

@@ -1,13 +1,13 @@
 """Plain minimax, as one would write it on a blackboard: no pruning, no table, no ordering."""
 
-import numba
 import numpy as np
 
 from keisei.constants import MOVE_BUFFER
-from keisei.search.alphabeta import MATE, QUIET_PLIES
+from keisei.search.alphabeta import MATE
 from keisei.search.evaluation import HAND_VALUES, SQUARE_VALUES, evaluate
 from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.jit import int64, jit
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.pieces import Color
 from keisei.shogi.position import Array, Record, play, undo
@@ -27,40 +27,38 @@ def static_value(game: ShogiGame) -> int:
     return values[game.turn] - values[game.turn.opponent]
 
 
-def minimax(game: ShogiGame, depth: int, *, is_quiet: bool = False) -> int:
+def minimax(game: ShogiGame, depth: int, *, quiet_plies: int = 0) -> int:
     """The mover's value `depth` plies ahead."""
-    moves = np.zeros((depth + QUIET_PLIES + 1, MOVE_BUFFER), dtype=np.uint16)
+    moves = np.zeros((depth + quiet_plies + 1, MOVE_BUFFER), dtype=np.uint16)
     position = game.position.reshape(1).copy().view(np.recarray)
-    return int(_minimax(position[0], moves, 0, depth, is_quiet))
+    return int(_minimax(position[0], moves, 0, depth, quiet_plies))
 
 
-@numba.njit
-def _minimax(position: Record, moves: Array, level: int, depth: int, is_quiet: bool) -> int:
+@jit
+def _minimax(position: Record, moves: Array, level: int, depth: int, quiet_plies: int) -> int:
     number, _ = legal_moves(position, moves[level])
-    if number == 0 and (depth > 0 or king_is_attacked(position, np.int64(position.turn))):
+    if number == 0 and (depth > 0 or king_is_attacked(position, int64(position.turn))):
         return level - MATE
     if depth == 0:
-        if is_quiet:
-            return _quiet(position, moves, level, QUIET_PLIES)
-        return np.int64(evaluate(position))
+        return _quiet(position, moves, level, quiet_plies)
     best = -10 * MATE
     for place in range(number):
-        move = np.int64(moves[level, place])
+        move = int64(moves[level, place])
         captured = play(position, move)
-        best = max(best, -_minimax(position, moves, level + 1, depth - 1, is_quiet))
+        best = max(best, -_minimax(position, moves, level + 1, depth - 1, quiet_plies))
         undo(position, move, captured)
     return best
 
 
-@numba.njit
+@jit
 def _quiet(position: Record, moves: Array, level: int, plies: int) -> int:
     """The best of stopping here and of any capture."""
-    best = np.int64(evaluate(position))
+    best = int64(evaluate(position))
     if plies == 0:
         return best
     number, _ = legal_moves(position, moves[level])
     for place in range(number):
-        move = np.int64(moves[level, place])
+        move = int64(moves[level, place])
         captured = play(position, move)
         if captured:
             best = max(best, -_quiet(position, moves, level + 1, plies - 1))

@@ -36,11 +36,11 @@ def test_it_beats_its_own_start(summary: RunSummary, tmp_path: Path) -> None:
     beginner = Trainer(CONFIG, tmp_path, EventBus()).agent  # the same seed, the same weights
     trained = load_network(summary.run_directory)
     compute = beginner.compute
-    settings = MatchSettings(games=400, seed=1, ply_limit=CONFIG.env.ply_limit, temperature=0.0)
+    settings = MatchSettings(
+        games=400, seed=1, ply_limit=CONFIG.evaluation.ply_limit, temperature=0.0
+    )
     result = play_match(
-        network_player(
-            Inference(compute.prepare(trained.model), compute, trained.spec), settings
-        ),
+        network_player(Inference(compute.prepare(trained.model), compute, trained.spec), settings),
         network_player(beginner.inference, settings),
         settings,
     )

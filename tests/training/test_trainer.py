@@ -135,6 +135,19 @@ def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
     assert load_newest(tmp_path / "checkpoints") is not None
 
 
+def test_schedules_end_with_the_run_however_slow_the_machine(
+    tmp_path: Path,
+) -> None:
+    trainer = tiny_trainer(tmp_path, "run.max_minutes=10", "run.total_timesteps=640")
+    assert trainer._done == pytest.approx(0.0, abs=0.01)
+    trainer.timestep = 64
+    assert trainer._done == pytest.approx(0.1, abs=0.01)
+    trainer._earlier_seconds = 300.0
+    assert trainer._done == pytest.approx(0.5, abs=0.01)
+    trainer._earlier_seconds = 3_000.0
+    assert trainer._done == 1.0
+
+
 def test_an_interrupt_saves_and_ends(tmp_path: Path) -> None:
     flag = InterruptFlag()
 
