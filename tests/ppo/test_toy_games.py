@@ -45,6 +45,7 @@ LEARNER = (
     "ppo.epochs=3",
     "ppo.learning_rate=0.002",
     "ppo.learning_rate_schedule=constant",
+    "ppo.entropy_end=0.01",
     "ppo.gamma=1",
 )
 

@@ -62,6 +62,7 @@ def fake_metrics(update: int, updates: int) -> dict[str, float]:
     black = (1 - draws) * (0.5 + chance.gauss(0, 0.02))
     return {
         "charts/SPS": 2_700 + chance.gauss(0, 80),
+        "charts/network_share": 0.9,
         "charts/learning_rate": 6e-4 - 4e-4 * done,
         "charts/entropy_weight": 0.01 - 0.008 * done,
         "charts/minibatch_size": 512,
