@@ -49,6 +49,8 @@ DEFAULT_SETTINGS: Final = (*PROMISED, "selfplay.rollout_plies=16")
 """Shorter rollouts than usual, so that there are more steps to compare in a minute."""
 
 ACTING_BATCH: Final = 256
+WORTH_MEASURING: Final = 0.5
+"""Speedup of bfloat16 in the probe below which it is left out: emulated, it takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,8 @@ def _measure_paths(trainer: Trainer, effort: Effort) -> list[PathSpeed]:
     paths: list[ComputePath] = [LAID_OUT, COMPILED]
     if compute.device.type == "cpu" and compute.threads > 1:
         paths.insert(1, ONE_THREAD)
-    if probe_precision(compute.device.type, torch.bfloat16, compute.threads).survived:
+    probe = probe_precision(compute.device.type, torch.bfloat16, compute.threads)
+    if probe.survived and probe.speedup > WORTH_MEASURING:
         paths += reduced_paths(torch.bfloat16)
     return measure_paths(
         model,
