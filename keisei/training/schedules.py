@@ -1,8 +1,29 @@
 """Settings that change over a run: functions of how much of it is done."""
 
 import math
+from typing import Final
 
 from keisei.config_schema import Shape
+
+PATIENCE: Final = 0.2
+"""How far a run may fall behind its time limit at the start before its schedules notice."""
+
+
+def fraction_done(plies: float, time: float) -> float:
+    """How much of a run is over, from 0 to 1: what its schedules follow.
+
+    That is the fraction of its plies, and nothing else, as long as the run keeps pace with its
+    time limit: then it can be repeated and resumed bit by bit, whatever the clock says. On a
+    machine too slow for all the plies, a clock takes over that starts `PATIENCE` late and reaches
+    1 with the limit, so that schedules end with the run there as well. Neither of the two jumps,
+    so the larger one does not either; and a run that is as far in its plies as in its time is
+    always ahead of that clock.
+
+    Args:
+        plies: fraction of the run's plies that were played.
+        time: fraction of its time limit that has passed, 0 without a limit.
+    """
+    return min(max(plies, (time - PATIENCE) / (1.0 - PATIENCE)), 1.0)
 
 
 def scheduled(shape: Shape, start: float, end: float, done: float, *, warmup: float = 0.0) -> float:

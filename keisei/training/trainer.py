@@ -44,7 +44,7 @@ from keisei.training.facts import run_facts
 from keisei.training.interrupt import InterruptFlag
 from keisei.training.rng import generator_state, restore_generator, restore_rng, rng_state
 from keisei.training.run_files import CHECKPOINTS
-from keisei.training.schedules import fading, scheduled
+from keisei.training.schedules import fading, fraction_done, scheduled
 from keisei.training.step_metrics import step_metrics
 
 DECLARATION_RULES = {
@@ -260,16 +260,13 @@ class Trainer:
 
     @property
     def _done(self) -> float:
-        """How much of the run is over, from 0 to 1: what schedules follow.
-
-        On a machine that is too slow for all the plies, the time limit ends the schedules, so that
-        they end with the run everywhere.
-        """
+        """How much of the run is over, from 0 to 1: what schedules follow."""
         run = self.config.run
-        done = self.timestep / run.total_timesteps
-        if run.max_minutes > 0.0:
-            done = max(done, self.progress.seconds / (60.0 * run.max_minutes))
-        return min(done, 1.0)
+        limit = 60.0 * run.max_minutes
+        return fraction_done(
+            plies=self.timestep / run.total_timesteps,
+            time=self.progress.seconds / limit if limit > 0.0 else 0.0,
+        )
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
         """Why the run is over, None while it goes on."""
