@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from keisei.errors import KeiseiError
+from keisei.run_files import RUNS
 
 Positive = Annotated[int, Field(gt=0)]
 NonNegative = Annotated[int, Field(ge=0)]
@@ -31,7 +32,7 @@ class RunConfig(Section):
     name: Text = Field(
         "", description="Name of the run's directory; empty: the date and time of the start."
     )
-    root: Text = Field("runs", description="Directory that holds the runs.")
+    root: Text = Field(RUNS, description="Directory that holds the runs.")
     seed: NonNegative = Field(0, description="Seed of everything random in the run.")
     start_from: Text = Field(
         "",

@@ -6,10 +6,10 @@ Only the weights and the configuration are read, and nothing in them can run cod
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from pydantic import ValidationError
 
+from keisei import run_files
 from keisei.checkpoints.manifest import CONFIG, MANIFEST, CheckpointError, read_manifest
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_model_weights
@@ -21,12 +21,6 @@ from keisei.models.weights import load_weights
 from keisei.shogi.features import FeatureSpec, feature_spec
 
 logger = logging.getLogger(__name__)
-
-RUNS: Final = Path("runs")
-"""Where runs are looked for by their bare name."""
-
-CHECKPOINTS: Final = "checkpoints"
-"""The directory of a run that holds its checkpoints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +66,13 @@ def load_network(path: Path) -> StoredNetwork:
 
 def _candidates(path: Path) -> list[Path]:
     """The checkpoints that `path` may mean, the newest last."""
-    for place in (path, RUNS / path):
+    for place in run_files.run_places(path):
         if (place / MANIFEST).is_file():
             return [place]
-        for directory in (place / CHECKPOINTS, place):
+        for directory in (place / run_files.CHECKPOINTS, place):
             if found := list_checkpoints(directory) if directory.is_dir() else []:
                 return found
-        if (place / CONFIG).is_file():
+        if (place / run_files.CONFIG).is_file():
             raise CheckpointError(f"the run {place} has no checkpoint yet")
     raise CheckpointError(f"there is no run or checkpoint {path}")
 

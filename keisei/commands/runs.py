@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keisei.run_files import RUNS
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -21,7 +23,7 @@ STATE_STYLES = {
 
 
 def runs(
-    root: Annotated[Path, typer.Argument(help="Directory that holds the runs.")] = Path("runs"),
+    root: Annotated[Path, typer.Argument(help="Directory that holds the runs.")] = Path(RUNS),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """List runs: state, plies, time, games, last score against each opponent, size of the model."""

@@ -21,6 +21,7 @@ from keisei.commands.train_options import (
     TowerWidth,
     train_config,
 )
+from keisei.run_files import CONFIG, find_run
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells know it."""
@@ -42,11 +43,11 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Train a Shogi player by self-play, measure it, and say how strong it is."""
-    from keisei.training.run import find_run, resume_run, start_run
+    from keisei.training.run import resume_run, start_run
 
     run_directory = None if resume is None else find_run(Path(resume))
     chosen = train_config(
-        config=config if run_directory is None else run_directory / "config.json",
+        config=config if run_directory is None else run_directory / CONFIG,
         model=model,
         input_features=input_features,
         tower_depth=tower_depth,

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from keisei import run_files
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.files import save_game
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import Outcome
-from keisei.training import run_files
 from keisei.training.events import Callback, EvaluationEnd
 
 SUFFIXES: Final = (".kif", ".csa")

@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
 
+from keisei import run_files
 from keisei.files import read_bytes, write_atomically
-from keisei.training import run_files
 
 logger = logging.getLogger(__name__)
 

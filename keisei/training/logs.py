@@ -14,8 +14,8 @@ from typing import Final, Self
 from rich.console import Console
 from rich.text import Text
 
+from keisei import run_files
 from keisei.files import FileAccessError
-from keisei.training import run_files
 
 FILE_FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 

@@ -4,13 +4,13 @@ import logging
 from pathlib import Path
 from typing import Final
 
+from keisei import run_files
 from keisei.errors import KeiseiError
 from keisei.files import write_atomically
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.render_svg import board_svg
-from keisei.training import run_files
 from keisei.training.events import Callback, TrainingEnd
 from keisei.training.journal import History
 from keisei.training.report_page import Picture, Report, SampleGame, page

@@ -14,6 +14,7 @@ from keisei.config import save_config
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.score import Score
+from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.training.display import console_level, make_display
 from keisei.training.events import Callback, EventBus, load_plugin
 from keisei.training.games import SampleGames
@@ -21,7 +22,6 @@ from keisei.training.interrupt import InterruptFlag
 from keisei.training.logs import configure_logging
 from keisei.training.profiling import Profiler
 from keisei.training.report import ReportWriter
-from keisei.training.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
 
@@ -81,14 +81,6 @@ def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
     """Go on with a run from its newest good checkpoint."""
     return _train(config, run_directory, profile=profile, is_resumed=True)
-
-
-def find_run(path: Path) -> Path:
-    """The directory of a run that was named by its path, or by its name in ``runs``."""
-    for candidate in (path, Path("runs") / path):
-        if (candidate / CONFIG).is_file():
-            return candidate
-    raise KeiseiError(f"there is no run in {path}: it would hold a {CONFIG}")
 
 
 def _train(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from keisei import run_files
 from keisei.errors import KeiseiError
-from keisei.training import run_files
 from keisei.training.journal import FINISHED_REASONS, INTERRUPTED, Entry, History
 from keisei.training.metrics import Strength, strengths
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keisei import run_files
 from keisei.config_schema import AppConfig
-from keisei.training import journal, run_files
+from keisei.training import journal
 from keisei.training.events import (
     Callback,
     CheckpointSaved,

@@ -22,6 +22,7 @@ from keisei.models.compute import choose_compute
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
+from keisei.run_files import CHECKPOINTS
 from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.rollout import Collector
 from keisei.selfplay.timing import SectionTimer
@@ -43,7 +44,6 @@ from keisei.training.events import (
 from keisei.training.facts import run_facts
 from keisei.training.interrupt import InterruptFlag
 from keisei.training.rng import generator_state, restore_generator, restore_rng, rng_state
-from keisei.training.run_files import CHECKPOINTS
 from keisei.training.schedules import fading, fraction_done, scheduled
 from keisei.training.step_metrics import step_metrics
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from keisei import run_files
 from keisei.errors import KeiseiError
 from keisei.files import read_bytes, write_atomically
-from keisei.training import run_files
 from keisei.training.events import (
     Callback,
     CheckpointSaved,

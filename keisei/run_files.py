@@ -1,4 +1,4 @@
-"""What lies where in the directory of a run."""
+"""Where runs lie, and what lies where in the directory of one."""
 
 import json
 from collections.abc import Mapping
@@ -7,6 +7,9 @@ from typing import Any, Final
 
 from keisei.errors import KeiseiError
 from keisei.files import read_bytes
+
+RUNS: Final = "runs"
+"""The directory that holds the runs unless the settings say otherwise."""
 
 CONFIG: Final = "config.json"
 """The settings that were in effect."""
@@ -34,6 +37,19 @@ TENSORBOARD: Final = "tensorboard"
 
 WANDB_ID: Final = "wandb-id.txt"
 """Under which id Weights & Biases knows the run."""
+
+
+def run_places(path: Path) -> tuple[Path, ...]:
+    """Where a run may be that was named by its path, or by its name in ``runs``."""
+    return path, RUNS / path
+
+
+def find_run(path: Path) -> Path:
+    """The directory of the run that was named by its path, or by its name in ``runs``."""
+    for place in run_places(path):
+        if (place / CONFIG).is_file():
+            return place
+    raise KeiseiError(f"there is no run in {path}: it would hold a {CONFIG}")
 
 
 def read_config(run_directory: Path) -> Mapping[str, Any]:
