@@ -1,5 +1,6 @@
 """A network as the opponent in one game."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from keisei.checkpoints.network import StoredNetwork
 from keisei.config_schema import DeviceConfig
 from keisei.models.compute import choose_compute
 from keisei.ppo.inference import Inference
+from keisei.ppo.policy import draw
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
@@ -20,7 +22,12 @@ class Candidate(NamedTuple):
     """A move that the network considers."""
 
     move: Move
-    probability: float
+    log_prob: float
+
+    @property
+    def probability(self) -> float:
+        """How likely the network is to play it."""
+        return math.exp(self.log_prob)
 
 
 class Thought(NamedTuple):
@@ -49,9 +56,7 @@ class NetworkOpponent:
         )
         order = np.argsort(-log_probs[0, : len(legal)], kind="stable")
         candidates = [
-            Candidate(
-                _ACTIONS.move(int(legal[column]), game.turn), float(np.exp(log_probs[0, column]))
-            )
+            Candidate(_ACTIONS.move(int(legal[column]), game.turn), float(log_probs[0, column]))
             for column in order
         ]
         return Thought(candidates, float(values[0]))
@@ -61,20 +66,10 @@ class NetworkOpponent:
     ) -> tuple[Move, Thought]:
         """A move, a mate in one if there is one; temperature 0: the likeliest."""
         thought = self.think(game)
-        for candidate in thought.candidates:
-            if _is_mate(game, candidate.move):
-                return candidate.move, thought
+        if (mate := game.mate_in_one()) is not None:
+            return mate, thought
         if temperature == 0.0:
             return thought.candidates[0].move, thought
-        logits = np.log([max(c.probability, 1e-30) for c in thought.candidates]) / temperature
-        weights = np.exp(logits - logits.max())
-        chosen = random.choice(len(weights), p=weights / weights.sum())
+        log_probs = np.array([[c.log_prob for c in thought.candidates]], dtype=np.float32)
+        chosen = draw(log_probs / np.float32(temperature), random)[0]
         return thought.candidates[int(chosen)].move, thought
-
-
-def _is_mate(game: ShogiGame, move: Move) -> bool:
-    game.push(move)
-    try:
-        return not len(game.legal_actions)
-    finally:
-        game.pop()

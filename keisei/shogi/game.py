@@ -18,11 +18,12 @@ from keisei.errors import IllegalMoveError
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.legality import why_action_is_illegal, why_illegal
+from keisei.shogi.mate import NO_MATE, MateScratch, find_mates
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_position, format_sfen, parse_position
 from keisei.shogi.pieces import Color, Piece, PieceKind
-from keisei.shogi.position import Record, play, undo
+from keisei.shogi.position import Record, new_positions, play, undo
 from keisei.shogi.render_svg import board_svg
 from keisei.shogi.render_text import board_text
 from keisei.shogi.rules import (
@@ -181,6 +182,15 @@ class ShogiGame:
     def last_move(self) -> Move | None:
         """The move played last."""
         return _mapper.move(self._actions[-1], self.turn.opponent) if self._actions else None
+
+    def mate_in_one(self) -> Move | None:
+        """A move that mates at once, None where there is none."""
+        positions = new_positions(1)
+        positions[0] = self._position
+        column = np.empty(1, dtype=np.int64)
+        legal, number = self._legal[None], np.array([self._number_of_moves], dtype=np.int32)
+        find_mates(positions, legal, number, MateScratch.of(1), column, 0, 1)
+        return None if column[0] == NO_MATE else _mapper.move(int(legal[0, column[0]]), self.turn)
 
     # ---- how it stands ----
 

@@ -144,6 +144,8 @@ def test_temperature_gives_variety(opponent: NetworkOpponent) -> None:
     varied = {opponent.choose(game, temperature=1.0, random=random)[0].usi for _ in range(20)}
     assert len(best) == 1
     assert len(varied) > 3
+    cold = {opponent.choose(game, temperature=1e-6, random=random)[0].usi for _ in range(5)}
+    assert cold == best
 
 
 def test_the_command(run: Path) -> None:

@@ -11,8 +11,28 @@ from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError, N
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
 from keisei.shogi.pieces import Color, Piece, PieceKind, parse_square
-from keisei.shogi.rules import DeclarationRule
+from keisei.shogi.rules import DeclarationRule, Termination
 from tests.sampling import sample
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    ("sfen", "mate"),
+    [
+        ("startpos", None),
+        ("4k4/9/4P4/9/9/9/9/9/4K4 b G 1", "G*5b"),
+        ("4k4/9/9/9/9/9/4p4/9/4K4 w g 1", "G*5h"),
+        ("4k4/9/4P4/9/9/9/9/9/4K4 b P 1", None),
+    ],
+)
+def test_a_mate_in_one(sfen: str, mate: str | None) -> None:
+    game = ShogiGame(sfen)
+    assert game.mate_in_one() == (None if mate is None else Move.from_usi(mate))
+    assert game.sfen() == ShogiGame(sfen).sfen()
+    if mate is not None:
+        game.push(mate)
+        assert game.outcome() == (Termination.CHECKMATE, game.turn.opponent)
+        assert game.mate_in_one() is None, "nothing can be played any more"
 
 
 def test_the_start_position() -> None:
