@@ -32,7 +32,8 @@ Not 0: a layer that starts at zero sends no gradient to the layers before it."""
 class Trunk(nn.Module):
     """The body of a network: from planes ``[B, C, 9, 9]`` to features of squares ``[B, 81, W]``.
 
-    A model type is a trunk; the heads are the same for all.
+    A model type is a trunk; the heads are the same for all. Each is made from the number of planes,
+    the depth and width of the tower, the ratio of squeeze-and-excitation, and the activation.
     """
 
     input_weight: ClassVar[str]

@@ -1,12 +1,12 @@
 """`ActorCritic`: a trunk, a policy head and a value head, whatever the type of the trunk."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
 from keisei.models.heads import POLICY_HEADS, VALUE_HEADS, PolicyHead, ValueHead
-from keisei.models.layers import Trunk, require_choice, require_positive
+from keisei.models.layers import Trunk, require_choice, require_fraction, require_positive
 
 
 class Output(NamedTuple):
@@ -22,8 +22,11 @@ class Output(NamedTuple):
 class ActorCritic(nn.Module):
     """Judges positions: logits of their legal actions, and a value for the mover.
 
-    A model type is a subclass that hands its trunk to ``super().__init__``.
+    A model type is a subclass that names its `trunk_type`; all take the same settings.
     """
+
+    trunk_type: ClassVar[type[Trunk]]
+    """What makes the trunk of this model type."""
 
     trunk: Trunk
     policy: PolicyHead
@@ -37,9 +40,11 @@ class ActorCritic(nn.Module):
 
     def __init__(
         self,
-        trunk: Trunk,
-        *,
         in_planes: int,
+        *,
+        tower_depth: int,
+        tower_width: int,
+        se_ratio: float,
         activation: str,
         policy_head: str,
         policy_width: int,
@@ -47,13 +52,20 @@ class ActorCritic(nn.Module):
         value_width: int,
     ) -> None:
         super().__init__()
-        require_positive(in_planes=in_planes, policy_width=policy_width, value_width=value_width)
+        require_positive(
+            in_planes=in_planes,
+            tower_depth=tower_depth,
+            tower_width=tower_width,
+            policy_width=policy_width,
+            value_width=value_width,
+        )
+        require_fraction(se_ratio=se_ratio)
         policy_type = POLICY_HEADS[require_choice("policy head", policy_head, POLICY_HEADS)]
         value_type = VALUE_HEADS[require_choice("value head", value_head, VALUE_HEADS)]
         self.in_planes = in_planes
-        self.trunk = trunk
-        self.policy = policy_type(trunk.width, policy_width, activation)
-        self.value = value_type(trunk.width, value_width, activation)
+        self.trunk = self.trunk_type(in_planes, tower_depth, tower_width, se_ratio, activation)
+        self.policy = policy_type(self.trunk.width, policy_width, activation)
+        self.value = value_type(self.trunk.width, value_width, activation)
 
     def forward(self, planes: Tensor, legal: Tensor) -> Output:
         """Judge positions.

@@ -8,40 +8,9 @@ from keisei.models.layers import (
     SqueezeExcitation,
     Trunk,
     make_activation,
-    require_fraction,
-    require_positive,
     start,
 )
 from keisei.models.network import ActorCritic
-
-
-class ActorCriticResTower(ActorCritic):
-    """Residual tower with optional squeeze-and-excitation, and 1x1 heads."""
-
-    def __init__(
-        self,
-        in_planes: int,
-        *,
-        tower_depth: int,
-        tower_width: int,
-        se_ratio: float,
-        activation: str,
-        policy_head: str,
-        policy_width: int,
-        value_head: str,
-        value_width: int,
-    ) -> None:
-        require_positive(in_planes=in_planes, tower_depth=tower_depth, tower_width=tower_width)
-        require_fraction(se_ratio=se_ratio)
-        super().__init__(
-            ResTower(in_planes, tower_depth, tower_width, se_ratio, activation),
-            in_planes=in_planes,
-            activation=activation,
-            policy_head=policy_head,
-            policy_width=policy_width,
-            value_head=value_head,
-            value_width=value_width,
-        )
 
 
 class ResTower(Trunk):
@@ -69,6 +38,12 @@ class ResTower(Trunk):
         """Features of squares ``[B, 81, W]`` of ``planes[B, C, 9, 9]``."""
         board: Tensor = self.blocks(self.activation(self.stem(planes)))
         return board.flatten(2).transpose(1, 2)
+
+
+class ActorCriticResTower(ActorCritic):
+    """Residual tower with optional squeeze-and-excitation, and 1x1 heads."""
+
+    trunk_type = ResTower
 
 
 class ResidualBlock(nn.Module):

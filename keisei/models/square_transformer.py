@@ -14,8 +14,6 @@ from keisei.models.layers import (
     SqueezeExcitation,
     Trunk,
     make_activation,
-    require_fraction,
-    require_positive,
     start,
 )
 from keisei.models.network import ActorCritic
@@ -31,40 +29,6 @@ POSITION_SCALE: Final = 0.02
 """Standard deviation of what the squares' own vectors start with."""
 
 
-class SquareTransformer(ActorCritic):
-    """Transformer whose tokens are the squares of the board."""
-
-    def __init__(
-        self,
-        in_planes: int,
-        *,
-        tower_depth: int,
-        tower_width: int,
-        se_ratio: float,
-        activation: str,
-        policy_head: str,
-        policy_width: int,
-        value_head: str,
-        value_width: int,
-    ) -> None:
-        require_positive(in_planes=in_planes, tower_depth=tower_depth, tower_width=tower_width)
-        require_fraction(se_ratio=se_ratio)
-        if tower_width % ATTENTION_HEADS:
-            raise ModelError(
-                f"tower_width is {tower_width}, for the transformer it must be a multiple of its "
-                f"{ATTENTION_HEADS} attention heads"
-            )
-        super().__init__(
-            TransformerTower(in_planes, tower_depth, tower_width, se_ratio, activation),
-            in_planes=in_planes,
-            activation=activation,
-            policy_head=policy_head,
-            policy_width=policy_width,
-            value_head=value_head,
-            value_width=value_width,
-        )
-
-
 class TransformerTower(Trunk):
     """A linear embedding of each square's planes, then `depth` transformer layers.
 
@@ -76,6 +40,11 @@ class TransformerTower(Trunk):
     def __init__(
         self, in_planes: int, depth: int, width: int, se_ratio: float, activation: str
     ) -> None:
+        if width % ATTENTION_HEADS:
+            raise ModelError(
+                f"tower_width is {width}, for the transformer it must be a multiple of its "
+                f"{ATTENTION_HEADS} attention heads"
+            )
         super().__init__()
         self.width = width
         self.stem = nn.Linear(in_planes, width)
@@ -92,6 +61,12 @@ class TransformerTower(Trunk):
         squares = self.stem(planes.flatten(2).transpose(1, 2)) + self.place
         result: Tensor = self.norm(self.blocks(squares))
         return result
+
+
+class SquareTransformer(ActorCritic):
+    """Transformer whose tokens are the squares of the board."""
+
+    trunk_type = TransformerTower
 
 
 class TransformerLayer(nn.Module):
