@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.commands.train_options import (
-    Config,
-    InputFeatures,
-    Model,
-    SeRatio,
-    Settings,
-    TowerDepth,
-    TowerWidth,
-)
+from keisei.commands.train_options import NETWORK_FLAGS, ConfigOptions, with_config_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,28 +13,13 @@ if TYPE_CHECKING:
     from keisei.models.describe import Description
 
 
+@with_config_options(NETWORK_FLAGS)
 def describe(
-    config: Config = None,
-    model: Model = None,
-    input_features: InputFeatures = None,
-    tower_depth: TowerDepth = None,
-    tower_width: TowerWidth = None,
-    se_ratio: SeRatio = None,
-    settings: Settings = None,
+    options: ConfigOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show the network of a configuration: parts, parameters, multiplications, input planes."""
-    from keisei.commands.train_options import train_config
-
-    app_config = train_config(
-        config=config,
-        model=model,
-        input_features=input_features,
-        tower_depth=tower_depth,
-        tower_width=tower_width,
-        se_ratio=se_ratio,
-        settings=settings,
-    )
+    config = options.load()
 
     from keisei.commands.progress import progress_bar
 
@@ -53,11 +30,11 @@ def describe(
         from keisei.models.factory import build_model
         from keisei.shogi.features import feature_spec
 
-        features = feature_spec(app_config.env.input_features)
-        network = build_model(app_config.model, features.num_planes)
+        features = feature_spec(config.env.input_features)
+        network = build_model(config.model, features.num_planes)
         description = describe_model(network, features)
     if as_json:
-        facts = {"config": app_config.model.model_dump(), "features": features.name}
+        facts = {"config": config.model.model_dump(), "features": features.name}
         typer.echo(json.dumps(facts | description.as_dict(), indent=2))
     else:
         _print_report(description)

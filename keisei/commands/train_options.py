@@ -1,42 +1,67 @@
-"""The options of ``keisei train``, and the configuration they add up to.
+"""The options that add up to a configuration, for each command that needs one.
 
 Each option that sets a field takes its help text from that field: there is one source. Options are
 spelled like the fields, with underscores.
 """
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.models import OptionInfo
 
 from keisei.config_problems import sections
 from keisei.config_schema import AppConfig
 
 
-def _sets(path: str, name: str, remark: str = "") -> OptionInfo:
-    """An option `name` that sets the field at `path`."""
-    section, field = path.split(".")
-    description = sections()[section].model_fields[field].description
-    info: OptionInfo = typer.Option(name, help=f"{description}{remark}")
-    return info
+class Flag(NamedTuple):
+    """An option of its own for a field that is set often."""
 
+    name: str
+    path: str
+    """The field: ``section.field``."""
+
+    kind: type = str
+    stands_for: str = ""
+    """What an option without a value, of the kind `bool`, sets the field to."""
+
+    @property
+    def parameter(self) -> str:
+        """The name under which Typer passes the value on."""
+        return self.name.removeprefix("--")
+
+    @property
+    def annotation(self) -> object:
+        """What Typer makes the option from."""
+        section, field = self.path.split(".")
+        text = sections()[section].model_fields[field].description
+        if self.stands_for:
+            text = f"{text} The flag stands for {self.stands_for}."
+        return Annotated[self.kind | None, typer.Option(self.name, help=text)]
+
+
+NETWORK_FLAGS: Final = (
+    Flag("--model", "model.type"),
+    Flag("--input_features", "env.input_features"),
+    Flag("--tower_depth", "model.tower_depth", int),
+    Flag("--tower_width", "model.tower_width", int),
+    Flag("--se_ratio", "model.se_ratio", float),
+)
+"""What the network is made from."""
+
+TRAIN_FLAGS: Final = (
+    *NETWORK_FLAGS,
+    Flag("--mixed_precision", "device.mixed_precision", bool, stands_for="auto"),
+    Flag("--name", "run.name"),
+    Flag("--seed", "run.seed", int),
+)
 
 Config = Annotated[
     str | None,
     typer.Option("--config", help="A YAML file, or a recipe: quickstart, laptop, gpu."),
 ]
-Model = Annotated[str | None, _sets("model.type", "--model")]
-InputFeatures = Annotated[str | None, _sets("env.input_features", "--input_features")]
-TowerDepth = Annotated[int | None, _sets("model.tower_depth", "--tower_depth")]
-TowerWidth = Annotated[int | None, _sets("model.tower_width", "--tower_width")]
-SeRatio = Annotated[float | None, _sets("model.se_ratio", "--se_ratio")]
-MixedPrecision = Annotated[
-    bool, _sets("device.mixed_precision", "--mixed_precision", " The flag stands for auto.")
-]
-Name = Annotated[str | None, _sets("run.name", "--name")]
-Seed = Annotated[int | None, _sets("run.seed", "--seed")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -45,45 +70,63 @@ Settings = Annotated[
         help="Set any field; may be given several times. docs/configuration.md lists them all.",
     ),
 ]
-Resume = Annotated[
-    str | None,
-    typer.Option("--resume", metavar="RUN", help="Go on with this run from its last checkpoint."),
-]
-Profile = Annotated[bool, typer.Option("--profile", help="Record an update with torch.profiler.")]
 
 
-def train_config(
-    *,
-    config: Path | str | None = None,
-    model: str | None = None,
-    input_features: str | None = None,
-    tower_depth: int | None = None,
-    tower_width: int | None = None,
-    se_ratio: float | None = None,
-    mixed_precision: bool = False,
-    name: str | None = None,
-    seed: int | None = None,
-    settings: Sequence[str] | None = None,
-) -> AppConfig:
-    """The configuration that the command line asks for; what was not given is None.
+@dataclass(frozen=True)
+class ConfigOptions:
+    """What the command line says about the configuration."""
 
-    To resume a run, give its ``config.json`` as `config`: the other options change it from there.
+    config: str | None
+    flags: Mapping[str, object]
+    """Values by the path of their field; only of flags that were given."""
 
-    Raises:
-        ConfigError: Something is not allowed; every problem is listed.
-        FileAccessError: The file cannot be read.
+    settings: Sequence[str]
+
+    def load(self, *, saved: Path | None = None) -> AppConfig:
+        """The configuration that this adds up to.
+
+        To resume a run, give its ``config.json`` as `saved`: it takes the place of ``--config``,
+        and the other options change it from there.
+
+        Raises:
+            ConfigError: Something is not allowed; every problem is listed.
+            FileAccessError: The file cannot be read.
+        """
+        from keisei.config import load_config
+
+        return load_config(saved or self.config, self.settings, flags=self.flags)
+
+
+Command = Callable[..., None]
+
+
+def with_config_options(flags: Sequence[Flag]) -> Callable[[Command], Command]:
+    """Give the command below ``--config``, these flags and ``--set``, before options of its own.
+
+    It gets them as a `ConfigOptions`, its first argument. To Typer it is a function that takes
+    each by its name.
     """
-    from keisei.config import load_config
-
-    flags = {
-        "model.type": model,
-        "env.input_features": input_features,
-        "model.tower_depth": tower_depth,
-        "model.tower_width": tower_width,
-        "model.se_ratio": se_ratio,
-        "device.mixed_precision": "auto" if mixed_precision else None,
-        "run.name": name,
-        "run.seed": seed,
+    options: dict[str, Any] = {
+        "config": Config,
+        **{flag.parameter: flag.annotation for flag in flags},
+        "settings": Settings,
     }
-    given = {path: value for path, value in flags.items() if value is not None}
-    return load_config(config, settings or (), flags=given)
+
+    def decorate(command: Command) -> Command:
+        def run(**arguments: Any) -> None:
+            said = {name: arguments.pop(name) for name in options}
+            given = [flag for flag in flags if said[flag.parameter] is not None]
+            values = {flag.path: flag.stands_for or said[flag.parameter] for flag in given}
+            command(ConfigOptions(said["config"], values, said["settings"] or ()), **arguments)
+
+        _, *own = inspect.signature(command).parameters.values()
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        added = [
+            inspect.Parameter(name, kind, default=None, annotation=annotation)
+            for name, annotation in options.items()
+        ]
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature([*added, *own])  # type: ignore[attr-defined]
+        return run
+
+    return decorate

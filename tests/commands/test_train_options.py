@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.main import get_command
+from typer.main import get_command, get_group
 from typer.testing import CliRunner
 
-from keisei.commands import train_options as options
+from keisei.cli import app as keisei_app
+from keisei.commands.train_options import TRAIN_FLAGS, ConfigOptions, with_config_options
 from keisei.config import ConfigError, load_config, load_saved_config, save_config
 from keisei.config_problems import sections
 from keisei.config_schema import AppConfig
@@ -18,33 +19,9 @@ def app(saved: Path) -> typer.Typer:
     application = typer.Typer(pretty_exceptions_enable=False)
 
     @application.command()
-    def train(
-        config: options.Config = None,
-        model: options.Model = None,
-        input_features: options.InputFeatures = None,
-        tower_depth: options.TowerDepth = None,
-        tower_width: options.TowerWidth = None,
-        se_ratio: options.SeRatio = None,
-        mixed_precision: options.MixedPrecision = False,
-        name: options.Name = None,
-        seed: options.Seed = None,
-        settings: options.Settings = None,
-        resume: options.Resume = None,
-        profile: options.Profile = False,
-    ) -> None:
-        effective = options.train_config(
-            config=config,
-            model=model,
-            input_features=input_features,
-            tower_depth=tower_depth,
-            tower_width=tower_width,
-            se_ratio=se_ratio,
-            mixed_precision=mixed_precision,
-            name=name,
-            seed=seed,
-            settings=settings,
-        )
-        save_config(effective, saved)
+    @with_config_options(TRAIN_FLAGS)
+    def train(options: ConfigOptions) -> None:
+        save_config(options.load(), saved)
 
     return application
 
@@ -129,5 +106,17 @@ def test_help_texts_are_the_descriptions_of_the_fields(tmp_path: Path) -> None:
         description = sections()[section].model_fields[field].description
         assert description
         assert (helps[option] or "").startswith(description)
-    assert {"--config", "--set", "--resume", "--profile"} < set(helps)
+    assert {"--config", "--set"} < set(helps)
     assert all(helps.values())
+
+
+def test_commands_share_the_flags_of_the_network() -> None:
+    commands = {command.name: command for command in get_group(keisei_app).commands.values()}
+    options = {
+        name: [parameter.opts[0] for parameter in commands[name].params]
+        for name in ("train", "describe")
+    }
+    flags = ["--model", "--input_features", "--tower_depth", "--tower_width", "--se_ratio"]
+    assert options["describe"] == ["--config", *flags, "--set", "--json"]
+    more = ["--mixed_precision", "--name", "--seed", "--set", "--resume", "--profile", "--json"]
+    assert options["train"] == ["--config", *flags, *more]
