@@ -7,8 +7,9 @@ from types import TracebackType
 class Stopwatch:
     """Adds up the seconds of the blocks it is entered for.
 
-    What a GPU still does when its block ends is missed, unless the block waits for a result; those
-    in this package do.
+    What a GPU still does when its block ends is missed, unless the block waits for a result. Those
+    in this package wait for the forward and the backward pass; only the optimizer's own step, which
+    changes the weights and gives no result, may still be under way.
     """
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
+from keisei.files import write_atomically
 from keisei.training.events import Callback, StepEnd, TrainingEnd, TrainingStart
 
 logger = logging.getLogger(__name__)
@@ -59,5 +60,5 @@ class Profiler(Callback):
         tensorboard_trace_handler(str(self.directory))(recorded)
         key = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
         table = recorded.key_averages().table(sort_by=key, row_limit=SHOWN_ROWS)
-        (self.directory / SUMMARY).write_text(table, encoding="utf-8")
+        write_atomically(self.directory / SUMMARY, table.encode())
         logger.info("profile of an update: %s", self.directory / SUMMARY)
