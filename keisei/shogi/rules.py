@@ -5,7 +5,7 @@ The kernels here judge a position together with the history of its game: ``keys[
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from keisei.constants import REPETITIONS_TO_END
 from keisei.shogi.bitboard import count, load
@@ -66,7 +66,20 @@ class DeclarationRule(IntEnum):
 NO_TERMINATION = 0
 NO_WINNER = -1
 
+# The members as plain numbers: what kernels compute with.
+_CHECKMATE: Final = int(Termination.CHECKMATE)
+_NO_LEGAL_MOVE: Final = int(Termination.NO_LEGAL_MOVE)
+_REPETITION: Final = int(Termination.REPETITION)
+_PERPETUAL_CHECK: Final = int(Termination.PERPETUAL_CHECK)
+_DECLARATION: Final = int(Termination.DECLARATION)
+_PLY_LIMIT: Final = int(Termination.PLY_LIMIT)
+_OFF: Final = int(DeclarationRule.OFF)
+_POINTS_24: Final = int(DeclarationRule.POINTS_24)
+
 _POINTS_24_TO_WIN = 31
+_POINTS_27_TO_WIN = 28
+"""For Black; White, who moves second, needs one less."""
+
 _PIECES_IN_ZONE = 10
 _BIG_PIECE_EXTRA = 4
 """Bishops and rooks count 5: one as a piece, and four more."""
@@ -100,10 +113,10 @@ def may_declare(position: Record, in_check: bool, rule: int) -> bool:
     view = int64(position.turn)
     # The king's square decides almost always: it is rarely in the zone.
     king_in_zone = int64(position.kings[view, OWN]) < count(load(MASKS[ZONE]))
-    if rule == 0 or in_check or not king_in_zone:
+    if rule == _OFF or in_check or not king_in_zone:
         return False
     points, in_zone = declaration_points(position)
-    needed = _POINTS_24_TO_WIN if rule == 24 else 28 - view
+    needed = _POINTS_24_TO_WIN if rule == _POINTS_24 else _POINTS_27_TO_WIN - view
     return in_zone >= _PIECES_IN_ZONE and points >= needed
 
 
@@ -161,16 +174,16 @@ def judge(
     length = int64(position.ply) - int64(position.start_ply)
     in_check = bool(checks[length])
     if number_of_moves == 0:
-        return (1 if in_check else 2), 1 - turn
+        return (_CHECKMATE if in_check else _NO_LEGAL_MOVE), 1 - turn
     if occurrences >= REPETITIONS_TO_END - 1:
         checker = _perpetual_checker(keys, checks, length, turn)
         if checker == NO_WINNER:
-            return 3, NO_WINNER
-        return 4, 1 - checker
+            return _REPETITION, NO_WINNER
+        return _PERPETUAL_CHECK, 1 - checker
     if int64(position.ply) >= ply_limit:
-        return 6, NO_WINNER
+        return _PLY_LIMIT, NO_WINNER
     if may_declare(position, in_check, declaration):
-        return 5, turn
+        return _DECLARATION, turn
     return NO_TERMINATION, NO_WINNER
 
 
