@@ -31,7 +31,7 @@ _LINE_STEPS: Final = ((0, 1), (1, 0), (1, 1), (1, -1))
 
 _ORTHOGONAL: Final = ((-1, 0), (0, -1), (0, 1), (1, 0))
 _DIAGONAL: Final = ((-1, -1), (-1, 1), (1, -1), (1, 1))
-_STEPS_BY_CLASS: Final[dict[int, tuple[tuple[int, int], ...]]] = {
+DIRECTIONS: Final[dict[int, tuple[tuple[int, int], ...]]] = {
     PAWN: ((-1, 0),),
     KNIGHT: ((-2, -1), (-2, 1)),
     SILVER: ((-1, 0), *_DIAGONAL),
@@ -40,6 +40,7 @@ _STEPS_BY_CLASS: Final[dict[int, tuple[tuple[int, int], ...]]] = {
     ROOK: _ORTHOGONAL,
     KING: (*_ORTHOGONAL, *_DIAGONAL),
 }
+"""(rows, columns) of single steps by class; those of bishop and rook are also their lines."""
 
 
 def _reach(sq: int, row_step: int, column_step: int, most: int) -> int:
@@ -59,7 +60,7 @@ def _steps_table() -> Words:
     for piece_class in range(KING + 1):
         for sq in range(NUM_SQUARES):
             board = 0
-            for row_step, column_step in _STEPS_BY_CLASS.get(piece_class, ()):
+            for row_step, column_step in DIRECTIONS.get(piece_class, ()):
                 board |= _reach(sq, row_step, column_step, 1)
             rows.append(board)
         rows.append(0)  # NO_SQUARE
