@@ -187,7 +187,7 @@ def usable_cpus() -> int:
 def check_kernel_cache() -> Check:
     """Compiled kernels can be kept, so that only the first start is slow."""
     try:
-        from keisei.shogi.jit import cache_directory
+        from keisei.shogi.jit import cache_directory, directory_from
 
         directory = cache_directory()
         files = [path.stat().st_size for path in directory.rglob("*") if path.is_file()]
@@ -196,7 +196,7 @@ def check_kernel_cache() -> Check:
         return Check("kernel cache", Status.FAIL, _in_one_line(error), hint)
     found = f"{directory} ({len(files)} files, {sum(files) / 1e6:.1f} MB)"
     temporary = directory.is_relative_to(Path(tempfile.gettempdir()))
-    if temporary and "KEISEI_CACHE_DIR" not in os.environ:
+    if temporary and directory_from("KEISEI_CACHE_DIR") is None:
         hint = "your cache directory can't be written: set KEISEI_CACHE_DIR to one that can"
         return Check("kernel cache", Status.WARN, found, hint)
     return Check("kernel cache", Status.OK, found)

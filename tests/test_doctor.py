@@ -149,12 +149,16 @@ def test_kernel_cache_size_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
     assert check == Check("kernel cache", Status.OK, f"{tmp_path} (1 files, 1.5 MB)")
 
 
+@pytest.mark.parametrize("chosen", [None, "", "relative/path"])
 def test_kernel_cache_that_had_to_move_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chosen: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("keisei.shogi.jit.cache_directory", lambda: tmp_path)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path.parent))
-    monkeypatch.delenv("KEISEI_CACHE_DIR", raising=False)
+    if chosen is None:
+        monkeypatch.delenv("KEISEI_CACHE_DIR", raising=False)
+    else:  # what is ignored where the directory is chosen counts as not set here as well
+        monkeypatch.setenv("KEISEI_CACHE_DIR", chosen)
     check = doctor.check_kernel_cache()
     assert check.status is Status.WARN
     assert "KEISEI_CACHE_DIR" in check.hint

@@ -111,18 +111,18 @@ def cache_directory() -> Path:
 
 
 def _user_cache() -> Path:
-    if chosen := _directory_from("KEISEI_CACHE_DIR"):
+    if chosen := directory_from("KEISEI_CACHE_DIR"):
         return chosen
     if sys.platform == "win32":
-        root = _directory_from("LOCALAPPDATA") or _home() / "AppData" / "Local"
+        root = directory_from("LOCALAPPDATA") or _home() / "AppData" / "Local"
     elif sys.platform == "darwin":
         root = _home() / "Library" / "Caches"
     else:
-        root = _directory_from("XDG_CACHE_HOME") or _home() / ".cache"
+        root = directory_from("XDG_CACHE_HOME") or _home() / ".cache"
     return root / "keisei"
 
 
-def _directory_from(variable: str) -> Path | None:
+def directory_from(variable: str) -> Path | None:
     """The directory that an environment variable names.
 
     Empty counts as not set, and a relative path is ignored: the XDG Base Directory Specification
