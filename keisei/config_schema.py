@@ -4,6 +4,7 @@ This is the only place with defaults. The descriptions are also the help texts o
 and the lines of ``docs/configuration.md``. Unknown keys and wrong values are refused.
 """
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -222,6 +223,14 @@ class DeviceConfig(Section):
     deterministic: bool = Field(
         True, description="Ask torch for deterministic algorithms, so that runs can be repeated."
     )
+
+    @field_validator("device")
+    @classmethod
+    def _is_a_device(cls, device: str) -> str:
+        # Whether it is there is asked where training begins. Torch takes numbers modulo 256.
+        if not re.fullmatch(r"auto|cpu|mps|cuda(:[1-9]?[0-9])?", device):
+            raise ValueError("should be auto, cpu, mps, cuda or a GPU's number as in cuda:1")
+        return device
 
 
 class EvaluationConfig(Section):

@@ -209,6 +209,10 @@ def test_the_field_decides_what_a_text_means(file: Path, setting: str, value: ob
         ),
         ("ppo: {ema_kl: 1}", "ppo: ema_kl needs averaged weights"),
         ("device: {compile: of}", "of is not allowed: should be 'off', 'on' or 'auto'"),
+        *(
+            (f"device: {{device: '{name}'}}", "is not allowed: should be auto, cpu, mps, cuda or")
+            for name in ("gpu", "CUDA", "", "cuda:", "cuda:x", "cuda:-1", "cuda:01", "cuda:256")
+        ),
         ("env: {input_features: core9}", "env.input_features: core9 is not allowed: feature set"),
         ("run: {name: a/b}", "run.name: a/b is not allowed: must be a plain directory name"),
         ("run: {name: [a]}", "run.name: ['a'] is not allowed: should be text"),

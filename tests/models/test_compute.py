@@ -57,7 +57,7 @@ def test_a_device_can_be_named(machine: Machine) -> None:
         assert choose_compute(DeviceConfig(device=name)).device == torch.device(name)
 
 
-@pytest.mark.parametrize("name", ["cuda:2", "mps", "xpu", "gpu", "", "cuda:x"])
+@pytest.mark.parametrize("name", ["cuda:2", "cuda:99", "mps"])
 def test_what_is_not_there_is_refused_with_a_list(machine: Machine, name: str) -> None:
     machine(gpus=2)
     with pytest.raises(KeiseiError, match=r"there are auto, cpu, cuda, cuda:0, cuda:1$"):
