@@ -40,6 +40,10 @@ class RolloutBuffer:
         """How many plies a full rollout holds."""
         return self.plies * self.games
 
+    def __bool__(self) -> bool:
+        """Always true: by its length, a buffer without plies would be taken for a missing one."""
+        return True
+
     @property
     def bytes_per_ply(self) -> float:
         """Memory that a buffered ply takes."""

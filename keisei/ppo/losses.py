@@ -75,6 +75,8 @@ def normalized(advantages: Tensor, learns_policy: Tensor) -> Tensor:
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
     """How much of the returns' variance the values explain: 1 all of it, 0 none, below 0 harm."""
+    if not returns.numel():
+        return 0.0
     variance = returns.var(unbiased=False)
     if float(variance) == 0.0:
         return 0.0

@@ -67,6 +67,16 @@ def test_the_first_minibatch_reports_no_kl(tmp_path: Path) -> None:
     assert stats.samples == len(trainer.buffer)
 
 
+def test_a_buffer_with_nothing_to_learn_from_changes_nothing(tmp_path: Path) -> None:
+    trainer = tiny_trainer(tmp_path)
+    agent = trainer.agent
+    before = [parameter.clone() for parameter in agent.model.parameters()]
+    stats = agent.learn(trainer.buffer, learning_rate=1e-3, entropy_weight=0.01)
+    assert stats.samples == 0
+    assert all(map(np.isfinite, stats.metrics.values()))
+    assert all(map(torch.equal, before, agent.model.parameters()))
+
+
 def test_target_kl_stops_an_update_early(tmp_path: Path) -> None:
     trainer = with_rollout(tmp_path, "ppo.target_kl=1e-9", "ppo.epochs=4", "ppo.minibatch_size=16")
     stats = trainer.agent.learn(trainer.buffer, learning_rate=0.05, entropy_weight=0.0)

@@ -14,8 +14,12 @@ def test_a_ply_takes_less_than_512_bytes() -> None:
 
 
 def test_an_empty_buffer_is_not_taken_for_a_missing_one() -> None:
-    """It is as long as it is allocated, whatever is in it."""
-    assert len(RolloutBuffer(2, 3)) == 6
+    """Nothing has been played into it, and one of no games never holds anything."""
+    for buffer in (RolloutBuffer(2, 3), RolloutBuffer(2, 0)):
+        assert buffer
+        assert (buffer or None) is buffer
+        assert len(buffer.sample_order(np.random.default_rng(0))) == 0
+    assert len(RolloutBuffer(2, 0)) == 0, "by its length alone it would be falsy"
 
 
 def test_returns_are_advantages_plus_values() -> None:

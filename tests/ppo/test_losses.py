@@ -156,3 +156,4 @@ def test_explained_variance() -> None:
     assert explained_variance(torch.zeros(4), returns) == 0.0
     assert explained_variance(-returns, returns) < 0.0
     assert explained_variance(returns, torch.ones(4)) == 0.0
+    assert explained_variance(torch.zeros(0), torch.zeros(0)) == 0.0
