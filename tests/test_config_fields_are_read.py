@@ -16,7 +16,7 @@ from keisei.config_problems import sections
 from keisei.config_schema import AppConfig
 
 PACKAGE = Path(keisei.__file__).parent
-TOWER = PACKAGE / "models" / "resnet_tower.py"
+NETWORK = PACKAGE / "models" / "network.py"
 
 IGNORED = {PACKAGE / "config_schema.py", *(PACKAGE / "training").glob("display_*.py")}
 """The schema itself, and what only shows a setting: that is no effect."""
@@ -175,8 +175,8 @@ def test_every_field_is_read() -> None:
     paths = [path for path in PACKAGE.rglob("*.py") if path not in IGNORED]
     reads = reads_of(*(path.read_text(encoding="utf-8") for path in paths))
     # `build_model` hands the whole section over as keyword arguments.
-    tower = ast.parse(TOWER.read_text(encoding="utf-8"))
-    reads |= {f"model.{name}" for name in keywords_used(tower, "ActorCriticResTower")}
+    network = ast.parse(NETWORK.read_text(encoding="utf-8"))
+    reads |= {f"model.{name}" for name in keywords_used(network, "ActorCritic")}
     unread = sorted(FIELDS - reads)
     assert not unread, (
         f"{len(unread)} of {len(FIELDS)} fields are read by nothing in keisei/: {', '.join(unread)}"
