@@ -132,7 +132,7 @@ class UsiEngine:
         # The threads know the process, not this object: forgotten engines end.
         self._finalizer = weakref.finalize(self, self._process.kill)
         with self._gone_after_an_error():
-            self._get_ready(time.monotonic() + settings.startup_seconds)
+            self._get_ready(_Deadline(settings.startup_seconds))
 
     @property
     def is_running(self) -> bool:
@@ -160,7 +160,7 @@ class UsiEngine:
             self._process.forget_answers()
             self._process.send(f"position {position}{played}")
             self._process.send(self.settings.limit.command)
-            deadline = time.monotonic() + self.settings.move_seconds
+            deadline = _Deadline(self.settings.move_seconds)
             *_, answer = self._process.answer_until("bestmove", deadline)
         words = answer.split()
         return words[1] if len(words) > 1 else ""
@@ -184,7 +184,7 @@ class UsiEngine:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, process {self.process_id}>"
 
-    def _get_ready(self, deadline: float) -> None:
+    def _get_ready(self, deadline: "_Deadline") -> None:
         self._process.send("usi")
         announced: dict[str, _Option] = {}
         for line in self._process.answer_until("usiok", deadline):
@@ -289,6 +289,19 @@ class _TroubleError(Exception):
     """What went wrong, for the engine to complete with its name and its last words."""
 
 
+class _Deadline:
+    """So many seconds from now."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._time = time.monotonic() + seconds
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left, below 0 when it has passed."""
+        return self._time - time.monotonic()
+
+
 class _EngineProcess:
     """The program, its pipes and their threads."""
 
@@ -342,37 +355,36 @@ class _EngineProcess:
 
     def forget_answers(self) -> None:
         """Drop what was printed unasked: it would be taken for the next answer."""
-        with suppress(Empty):
-            while True:
-                self._answers.get_nowait()
+        self._answers = Queue(MOST_LINES)
 
-    def answer_until(self, last: str, deadline: float) -> list[str]:
+    def answer_until(self, last: str, deadline: _Deadline) -> list[str]:
         """The lines up to the one that begins with the word `last`."""
         lines: list[str] = []
-        started = time.monotonic()
         while len(lines) < MOST_LINES:
-            lines.append(self._next_answer(last, started, deadline))
+            lines.append(self._next_answer(last, deadline))
             if lines[-1].partition(" ")[0] == last:
                 return lines
         raise _TroubleError(f"it printed {MOST_LINES} lines without {last!r} among them")
 
-    def _next_answer(self, wanted: str, started: float, deadline: float) -> str:
+    def _next_answer(self, wanted: str, deadline: _Deadline) -> str:
         while True:
-            # Trouble with the pipes may be the first that is seen of its end.
-            lives = not self._ends_within(0.0 if self._trouble is None else _LOOK_SECONDS)
-            if not lives:  # what it printed before its end still counts
+            # Trouble with the pipes may be the first that is seen of its end: look twice.
+            if self._trouble is not None and not self._ends_within(_LOOK_SECONDS):
+                raise _TroubleError(self._trouble)
+            lives = self.is_running
+            if not lives and self._reader.is_alive():
+                # What it printed before its end still counts, up to what its children hold open.
+                _signal_group(self._popen, force=True)
                 self._reader.join(QUIT_SECONDS)
-            remaining = deadline - time.monotonic()
+            remaining = deadline.remaining
             if lives and remaining <= 0.0:
-                waited = f"{deadline - started:.3g} s"
-                raise _TroubleError(f"it did not answer with {wanted!r} within {waited}")
-            patience = min(remaining, _LOOK_SECONDS) if lives and self._trouble is None else 0.0
+                raise _TroubleError(
+                    f"it did not answer with {wanted!r} within the {deadline.seconds:g} s it has"
+                )
             with suppress(Empty):
-                return self._answers.get(timeout=patience)
+                return self._answers.get(timeout=min(remaining, _LOOK_SECONDS) if lives else 0.0)
             if not lives:
                 raise _TroubleError(f"{self._how_it_ended()} when {wanted!r} was waited for")
-            if self._trouble is not None:
-                raise _TroubleError(self._trouble)
 
     def end(self) -> None:
         """Ask, tell, force."""
@@ -495,7 +507,8 @@ def _signal_group(popen: "subprocess.Popen[bytes]", *, force: bool) -> None:
                     check=False,
                     timeout=10,
                 )
-            popen.kill()
+            with suppress(OSError):
+                popen.kill()
     else:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(popen.pid, signal.SIGKILL if force else signal.SIGTERM)
