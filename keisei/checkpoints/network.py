@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from keisei import run_files
 from keisei.checkpoints.manifest import CONFIG, MANIFEST, CheckpointError, read_manifest
 from keisei.checkpoints.rotation import list_checkpoints
-from keisei.checkpoints.store import load_model_weights
+from keisei.checkpoints.store import load_model_weights, playing_weights
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.models.factory import build_model
@@ -38,11 +38,19 @@ class StoredNetwork:
     timestep: int
     """Plies that it had learned from."""
 
+    digest: str
+    """SHA-256 of the file with its weights."""
+
     @property
     def name(self) -> str:
         """Run and step, for people: ``quickstart@163840``."""
         run = self.path.resolve().parent.parent
         return f"{run.name}@{self.timestep}"
+
+    @property
+    def identity(self) -> str:
+        """Its name, and a sum of its weights: no other network has the same."""
+        return f"{self.name}#{self.digest[:12]}"
 
 
 def load_network(path: Path) -> StoredNetwork:
@@ -92,4 +100,6 @@ def _load(path: Path) -> StoredNetwork:
         load_weights(model, weights)
     except KeiseiError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    return StoredNetwork(path, model.eval(), spec, config, read_manifest(path).timestep)
+    manifest = read_manifest(path)
+    digest = manifest.files[playing_weights(manifest)].sha256
+    return StoredNetwork(path, model.eval(), spec, config, manifest.timestep, digest)

@@ -28,6 +28,7 @@ from keisei.checkpoints.manifest import (
     TENSORS,
     WEIGHTS,
     CheckpointError,
+    Manifest,
     manifest_bytes,
     new_manifest,
     read_manifest,
@@ -191,9 +192,14 @@ def load_model_weights(path: Path) -> tuple[dict[str, torch.Tensor], str]:
         CheckpointError: A file is missing, truncated, changed, or of a format unknown here.
     """
     manifest = read_manifest(path)
-    name = WEIGHTS["ema"] if WEIGHTS["ema"] in manifest.files else WEIGHTS["model"]
+    name = playing_weights(manifest)
     weights = _parse_tensors(path / name, read_verified(path, name, manifest))
     return weights, _parse_text(path / CONFIG, read_verified(path, CONFIG, manifest))
+
+
+def playing_weights(manifest: Manifest) -> str:
+    """The file with the weights to play with: the averaged ones, if there are any."""
+    return WEIGHTS["ema"] if WEIGHTS["ema"] in manifest.files else WEIGHTS["model"]
 
 
 def _contents(state: State, config_json: str) -> dict[str, bytes]:

@@ -1,46 +1,91 @@
-"""Fixed opponents that need no network: they choose moves for many games at once."""
+"""Fixed opponents that need no network."""
 
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import numpy.typing as npt
 
-from keisei.errors import KeiseiError
+from keisei.evaluation.player import Columns
+from keisei.search.player import AlphaBeta
+from keisei.shogi.chance import seeds_of_luck
 from keisei.shogi.material import greedy_columns
 from keisei.shogi.vector import VectorShogi
 
-Columns = npt.NDArray[np.int64]
-Bot = Callable[[VectorShogi, Columns, np.random.Generator], Columns]
-"""``bot(env, games, random)``: for each of the `games` (indices) a column of its legal list."""
 
-
-class UnknownOpponentError(KeiseiError, ValueError):
-    """An opponent that does not exist; the message lists those that do."""
-
-
-def random_bot(env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+class RandomPlayer:
     """Any legal move, all equally likely: the anchor of every rating."""
-    return random.integers(env.legal_counts[games])
+
+    name = identity = "random"
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        """Throw the dice."""
+        return random.integers(env.legal_counts[games])
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
-def greedy_bot(env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+class GreedyPlayer:
     """The move that wins most material at once, ties at random; it looks one ply ahead."""
-    columns = np.zeros(len(games), dtype=np.int64)
-    luck = random.integers(1, 1 << 63, size=len(games), dtype=np.uint64)
-    greedy_columns(
-        env.positions[games], env.legal_actions[games], env.legal_counts[games], luck, columns
-    )
-    return columns
+
+    name = identity = "greedy"
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        """Take what there is."""
+        columns = np.zeros(len(games), dtype=np.int64)
+        greedy_columns(
+            env.positions[games],
+            env.legal_actions[games],
+            env.legal_counts[games],
+            seeds_of_luck(random, len(games)),
+            columns,
+        )
+        return columns
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
-BOTS: dict[str, Bot] = {"random": random_bot, "greedy": greedy_bot}
+class AlphaBetaPlayer:
+    """Looks a few plies ahead, over material; `threads` share the games."""
 
+    def __init__(
+        self, depth: int, *, quiet_plies: int = 0, margin: int = 0, threads: int = 1
+    ) -> None:
+        self.name = f"alphabeta:{depth}"
+        self.name += f",quiet={quiet_plies}" if quiet_plies else ""
+        self.name += f",margin={margin}" if margin else ""
+        self._searchers = [
+            AlphaBeta(depth, quiet_plies=quiet_plies, margin=margin) for _ in range(threads)
+        ]
+        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
 
-def find_bot(name: str) -> Bot:
-    """The bot of a name."""
-    try:
-        return BOTS[name]
-    except KeyError:
-        raise UnknownOpponentError(
-            f"there is no opponent {name!r}; there are {', '.join(BOTS)}"
-        ) from None
+    @property
+    def identity(self) -> str:
+        """The name says it all."""
+        return self.name
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        """Search each game for itself."""
+        luck = seeds_of_luck(random, len(games))  # drawn here: the same for any number of threads
+        columns = np.zeros(len(games), dtype=np.int64)
+
+        def search(part: int) -> None:
+            mine = slice(part, None, len(self._searchers))
+            columns[mine] = self._searchers[part].search(
+                env.positions[games[mine]],
+                env.legal_actions[games[mine]],
+                env.legal_counts[games[mine]],
+                luck[mine],
+            )[0]
+
+        parts = range(min(len(self._searchers), len(games)))
+        if self._threads is None:
+            search(0)
+        else:
+            list(self._threads.map(search, parts))
+        return columns
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._threads is not None:
+            self._threads.shutdown()

@@ -1,18 +1,35 @@
-"""A network against a fixed opponent: all games in lockstep, colours alternating."""
+"""Matches: two players, all games in lockstep, colours and openings shared fairly.
 
+The games of a round are stepped together, so that a network judges all its boards in one call. An
+opening is played twice, once with each colour: luck in the draw of openings favours nobody.
+"""
+
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from keisei.evaluation.bots import Bot, Columns
+from keisei.evaluation.choices import BROKE_RULES, FAILED, RESIGNS
+from keisei.evaluation.player import Player
 from keisei.evaluation.score import Score
-from keisei.ppo.inference import Inference
-from keisei.ppo.policy import draw
-from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.record import Ending, GameRecord, Result
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.pieces import Color
-from keisei.shogi.rules import DeclarationRule, Outcome
+from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.vector import VectorShogi
+
+ROUND_GAMES: Final = 256
+"""Games that are played in lockstep; more are played in several rounds."""
+
+GIVEN_UP: Final = {
+    RESIGNS: Ending.RESIGNATION,
+    BROKE_RULES: Ending.ILLEGAL_MOVE,
+    FAILED: Ending.TIME_UP,
+}
+"""How a game ends whose mover does not choose a legal move."""
 
 
 @dataclass(frozen=True)
@@ -20,97 +37,187 @@ class MatchSettings:
     """How the games are played."""
 
     games: int
-    seed: int
-    ply_limit: int
+    seed: int = 0
+    ply_limit: int = 512
     opening_plies: int = 4
+    """Random legal moves at the start of each game."""
+
+    openings: tuple[str, ...] = (STARTPOS_SFEN,)
+    """SFENs; each pair of games begins at one of them, drawn at random."""
+
     declaration: DeclarationRule = DeclarationRule.POINTS_27
-    temperature: float = 0.0
-    """Of the network's moves; 0: always the likeliest."""
+    keep_games: int = 0
+    """How many games are kept as records, those that end first."""
 
-    mate_in_one: bool = True
-    """Whether the network plays a mate in one that it is shown."""
+    round_games: int = ROUND_GAMES
 
-    sample_games: int = 0
-    """How many games are kept to be looked at."""
+
+@dataclass(frozen=True)
+class PlayedGame:
+    """What is known of each game of a match."""
+
+    color: Color
+    """What the first player had."""
+
+    winner: Color | None
+    ending: str
+    """In words: ``checkmate``, ``repetition``, ``resignation`` ..."""
+
+    plies: int
+    """How long it was, opening plies included."""
 
 
 @dataclass
 class MatchResult:
-    """Who won, and some games to look at."""
+    """How the first player fared against the second."""
 
-    score: Score
-    samples: list["SampleGame"] = field(default_factory=list)
+    player: str
+    opponent: str
+    games: list[PlayedGame] = field(default_factory=list)
+    records: list[GameRecord] = field(default_factory=list)
+    """Some of the games, to look at."""
 
+    @property
+    def score(self) -> Score:
+        """Wins, draws and losses of the first player."""
+        tally = {color: [0, 0, 0] for color in Color}
+        for game in self.games:
+            tally[game.color][
+                1 if game.winner is None else 0 if game.winner is game.color else 2
+            ] += 1
+        black, white = ((w, d, lost) for w, d, lost in tally.values())
+        return Score(black, white)
 
-@dataclass(frozen=True)
-class SampleGame:
-    """A game of the match."""
+    @property
+    def endings(self) -> Counter[str]:
+        """How the games ended, and how often so."""
+        return Counter(game.ending for game in self.games)
 
-    game: ShogiGame
-    outcome: Outcome
-    player_color: Color
-
-
-def network_player(inference: Inference, settings: MatchSettings) -> Bot:
-    """A network as a player, by its policy alone."""
-
-    def choose(env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        judgement = inference.judge(
-            env.packed[games], env.legal_actions[games], env.legal_counts[games]
-        )
-        if settings.temperature > 0.0:
-            columns = draw(judgement.log_probs / np.float32(settings.temperature), random)
-        else:
-            columns = np.argmax(judgement.log_probs, axis=1)
-        if settings.mate_in_one:
-            mates = env.mates_in_one()[games]
-            columns = np.where(mates >= 0, mates, columns)
-        return columns
-
-    return choose
+    @property
+    def plies(self) -> list[int]:
+        """How long the games were, the shortest first."""
+        return sorted(game.plies for game in self.games)
 
 
-def play_match(player: Bot, opponent: Bot, settings: MatchSettings) -> MatchResult:
+def play_match(
+    player: Player,
+    opponent: Player,
+    settings: MatchSettings,
+    *,
+    on_games: Callable[[MatchResult], None] | None = None,
+    is_decided: Callable[[Score], bool] | None = None,
+) -> MatchResult:
     """Play `settings.games` games; the player is Black in every other one.
 
-    A random opening is played twice, once with each colour, so that luck in the draw of openings
-    favours nobody.
+    Args:
+        player: whose wins and losses are counted.
+        opponent: the other one.
+        settings: how the games are played.
+        on_games: called whenever games have ended, with the result so far.
+        is_decided: asked after each round whether the rest need not be played. Not in between:
+            the games that end first are not like the others.
     """
+    result = MatchResult(player.name, opponent.name)
     random = np.random.default_rng(settings.seed)
-    pairs = -(-settings.games // 2)
-    env = VectorShogi(
-        2 * pairs,
-        seed=settings.seed,
-        ply_limit=settings.ply_limit,
-        opening_plies=settings.opening_plies,
-        declaration=settings.declaration,
-    )
-    env.pair_games()
-    player_colors = np.arange(env.num_games) % 2
-    playing = np.arange(env.num_games) < settings.games
-    tally = np.zeros((2, 3), dtype=np.int64)
-    samples: list[SampleGame] = []
-    while playing.any():
+    while (left := settings.games - len(result.games)) > 0:
+        games = min(left, settings.round_games)
+        with _Round((player, opponent), settings, games, random, result) as played:
+            while played.step():
+                if on_games is not None:
+                    on_games(result)
+        if is_decided is not None and is_decided(result.score):
+            break
+    return result
+
+
+class _Round:
+    """Some games of a match, stepped together."""
+
+    def __init__(
+        self,
+        players: tuple[Player, Player],
+        settings: MatchSettings,
+        games: int,
+        random: np.random.Generator,
+        result: MatchResult,
+    ) -> None:
+        self._players = players
+        self._settings = settings
+        self._random = random
+        self._result = result
+        pairs = -(-games // 2)
+        self._env = VectorShogi(
+            2 * pairs,
+            seed=int(random.integers(1 << 63)),
+            starts=settings.openings,
+            ply_limit=settings.ply_limit,
+            opening_plies=settings.opening_plies,
+            declaration=settings.declaration,
+        )
+        self._env.pair_games()
+        self._colors = np.arange(2 * pairs) % 2
+        """What the first player has."""
+
+        self._is_playing = np.arange(2 * pairs) < games
+
+    def step(self) -> bool:
+        """Play a ply in every game that goes on; whether one still does."""
+        env = self._env
         columns = np.zeros(env.num_games, dtype=np.int64)
-        for bot, moves in (
-            (player, env.turns == player_colors),
-            (opponent, env.turns != player_colors),
+        for player, is_on_turn in zip(
+            self._players, (env.turns == self._colors, env.turns != self._colors), strict=True
         ):
-            games = np.flatnonzero(moves & playing)
+            games = np.flatnonzero(is_on_turn & self._is_playing)
             if len(games):
-                columns[games] = bot(env, games, random)
+                columns[games] = player.choose(env, games, self._random)
+        for index in np.flatnonzero(columns < 0).tolist():
+            ending = GIVEN_UP[int(columns[index])]
+            winner = Color(int(env.turns[index])).opponent
+            self._count(index, winner, ending.value, int(env.packed.ply[index]))
+            if self._wants_record():
+                game = env.game(index)
+                self._result.records.append(
+                    GameRecord.from_moves(
+                        game.moves,
+                        start=game.start,
+                        headers=self._headers(index),
+                        result=Result(ending),
+                    )
+                )
+        columns = np.maximum(columns, 0)  # games that are over go on anyhow, nobody looks at them
         step = env.step(env.legal_actions[np.arange(env.num_games), columns])
-        for index in np.flatnonzero((step.terminations != 0) & playing):
-            color, winner = int(player_colors[index]), int(step.winners[index])
-            tally[color, 1 if winner < 0 else 0 if winner == color else 2] += 1
-            if len(samples) < settings.sample_games:
-                outcome = env.outcome(int(index))
-                assert outcome is not None
-                samples.append(SampleGame(env.finished_game(int(index)), outcome, Color(color)))
-        playing &= step.terminations == 0
-    return MatchResult(_score(tally), samples)
+        for index in np.flatnonzero((step.terminations != 0) & self._is_playing).tolist():
+            outcome = env.outcome(index)
+            assert outcome is not None
+            self._count(
+                index,
+                outcome.winner,
+                outcome.termination.name.lower().replace("_", " "),
+                int(step.final_packed.ply[index]),
+            )
+            if self._wants_record():
+                game = env.finished_game(index)
+                self._result.records.append(
+                    GameRecord.from_game(game, outcome, headers=self._headers(index))
+                )
+        return bool(self._is_playing.any())
 
+    def _count(self, index: int, winner: Color | None, ending: str, plies: int) -> None:
+        color = Color(int(self._colors[index]))
+        self._result.games.append(PlayedGame(color, winner, ending, plies))
+        self._is_playing[index] = False
 
-def _score(tally: npt.NDArray[np.int64]) -> Score:
-    black, white = ((int(row[0]), int(row[1]), int(row[2])) for row in tally)
-    return Score(black, white)
+    def _wants_record(self) -> bool:
+        return len(self._result.records) < self._settings.keep_games
+
+    def _headers(self, index: int) -> dict[str, str]:
+        black, white = (player.name for player in self._players)
+        if self._colors[index] == Color.WHITE:
+            black, white = white, black
+        return {header.BLACK: black, header.WHITE: white}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._env.close()

@@ -14,9 +14,12 @@ import numpy.typing as npt
 from keisei.constants import MOVE_BUFFER, NUM_ACTIONS, NUM_SQUARES
 from keisei.search.evaluation import evaluate, move_gain
 from keisei.shogi.attacks import king_is_attacked
+from keisei.shogi.chance import random_below
 from keisei.shogi.jit import int64, jit, jit_inner
+from keisei.shogi.mate import find_mate
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import FIRST_ENEMY_CODE, Array, Record, Records, decode, play, undo
+from keisei.shogi.tables import NUM_CLASSES
 
 MATE: Final = 1_000_000
 """The value of a mate on the board, for its winner."""
@@ -61,8 +64,15 @@ class SearchMemory(NamedTuple):
     depths: npt.NDArray[np.int8]
     best: npt.NDArray[np.uint16]
 
+    scores: npt.NDArray[np.int64]
+    """``[1024]``: what each move of the root leads to."""
+
+    replies: npt.NDArray[np.uint16]
+    checking: npt.NDArray[np.uint64]
+    """What the search for a mate in one overwrites."""
+
     nodes: npt.NDArray[np.int64]
-    """``[1]``: positions visited."""
+    """``[1]``: positions valued or looked into."""
 
     @classmethod
     def new(cls) -> "SearchMemory":
@@ -78,6 +88,9 @@ class SearchMemory(NamedTuple):
             bounds=np.zeros(size, dtype=np.int8),
             depths=np.zeros(size, dtype=np.int8),
             best=np.zeros(size, dtype=np.uint16),
+            scores=np.zeros(MOVE_BUFFER, dtype=np.int64),
+            replies=np.zeros(MOVE_BUFFER, dtype=np.uint16),
+            checking=np.zeros((NUM_CLASSES, 2), dtype=np.uint64),
             nodes=np.zeros(1, dtype=np.int64),
         )
 
@@ -119,7 +132,6 @@ def search_columns(
             gains[place] = move_gain(position, int64(moves[place]))
             ranks[place] = gains[place]
         best, equals = -INFINITE, 0
-        scores = memory.ranks[LEVELS - 1]
         for _ in range(number):
             place = _next_best(ranks, number)
             ranks[place] = -INFINITE
@@ -137,16 +149,13 @@ def search_columns(
                 -value - gains[place],
             )
             undo(position, move, captured)
-            scores[place] = score
+            memory.scores[place] = score
             best = max(best, score)
         for place in range(number):
-            if scores[place] >= best - margin:
+            if memory.scores[place] >= best - margin:
                 equals += 1
                 # The n-th equal move replaces the one before with probability 1 / n.
-                luck[index] ^= luck[index] << np.uint64(13)
-                luck[index] ^= luck[index] >> np.uint64(7)
-                luck[index] ^= luck[index] << np.uint64(17)
-                if (luck[index] >> np.uint64(32)) * np.uint64(equals) >> np.uint64(32) == 0:
+                if random_below(luck, index, equals) == 0:
                     columns[index] = place
         values[index] = best
 
@@ -175,6 +184,8 @@ def _negamax(
             if number == 0:
                 return level - MATE
         return _quiet_value(position, memory, level, quiet_plies, alpha, beta, value)
+    if depth == 1 and quiet_plies == 0:
+        return _frontier_value(position, memory, level, beta, value)
 
     slot = int64(position.key & np.uint64((1 << TABLE_BITS) - 1))
     table_move = NUM_ACTIONS
@@ -218,6 +229,30 @@ def _negamax(
     memory.best[slot] = best_move
     memory.values[slot] = _to_table(best, level)
     memory.bounds[slot] = AT_LEAST if best >= beta else EXACT if best > alpha else AT_MOST
+    return best
+
+
+@jit_inner
+def _frontier_value(
+    position: Record, memory: SearchMemory, level: int, beta: int, value: int
+) -> int:
+    """The value one ply before the horizon, where most of the time would go.
+
+    What a move leads to is known without playing it, mates excepted; and those are looked for only
+    if no move is good enough without.
+    """
+    moves = memory.moves[level]
+    number, _ = legal_moves(position, moves)
+    if number == 0:
+        return level - MATE
+    memory.nodes[0] += number
+    best = -INFINITE
+    for place in range(number):
+        best = max(best, value + move_gain(position, int64(moves[place])))
+    if best >= beta:
+        return best
+    if find_mate(position, moves, number, memory.replies, memory.checking) >= 0:
+        return MATE - level - 1
     return best
 
 

@@ -43,13 +43,15 @@ class AlphaBeta:
         positions: Records,
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
-        random: np.random.Generator,
+        luck: npt.NDArray[np.uint64],
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Columns of the legal lists, and what they are worth, ``[B]`` each."""
+        """Columns of the legal lists, and what they are worth, ``[B]`` each.
+
+        ``luck[B]`` decides among equal moves: `keisei.shogi.chance.seeds_of_luck`.
+        """
         number = len(positions)
         columns = np.zeros(number, dtype=np.int64)
         values = np.zeros(number, dtype=np.int64)
-        luck = random.integers(1, 1 << 63, size=number, dtype=np.uint64)
         search_columns(
             positions,
             legal_actions,

@@ -77,7 +77,7 @@ def find_mates(
     are looked at, and left as they were.
     """
     for index in range(start, stop):
-        columns[index] = _find_mate(
+        columns[index] = find_mate(
             positions[index],
             legal_actions[index],
             legal_counts[index],
@@ -87,8 +87,11 @@ def find_mates(
 
 
 @jit_inner
-def _find_mate(position: Record, moves: Array, number: int, replies: Array, checking: Array) -> int:
-    """The place in ``moves[:number]``, all legal, of the first one that mates; or -1."""
+def find_mate(position: Record, moves: Array, number: int, replies: Array, checking: Array) -> int:
+    """The place in ``moves[:number]``, all legal, of the first one that mates; or -1.
+
+    ``replies[1024]`` and ``checking[classes, 2]`` are overwritten.
+    """
     mover = int64(position.turn)
     other = 1 - mover
     king = int64(position.kings[other, OWN])

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import NUM_HAND_KINDS, NUM_SQUARES
+from keisei.shogi.chance import random_below
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import FIRST_ENEMY_CODE, Array, Record, Records, decode
 from keisei.shogi.tables import PROMOTED_KIND, UNPROMOTED_KIND
@@ -45,10 +46,7 @@ def greedy_columns(
             if points == best:
                 equals += 1
                 # The n-th equal move replaces the one before with probability 1 / n.
-                luck[index] ^= luck[index] << np.uint64(13)
-                luck[index] ^= luck[index] >> np.uint64(7)
-                luck[index] ^= luck[index] << np.uint64(17)
-                if (luck[index] >> np.uint64(32)) * np.uint64(equals) >> np.uint64(32) == 0:
+                if random_below(luck, index, equals) == 0:
                     columns[index] = column
 
 

@@ -62,6 +62,11 @@ class DeclarationRule(IntEnum):
     POINTS_27 = 27
     """28 points for Black, 27 for White."""
 
+    @classmethod
+    def named(cls, name: str) -> "DeclarationRule":
+        """The rule that settings call ``27``, ``24`` or ``off``."""
+        return {"27": cls.POINTS_27, "24": cls.POINTS_24, "off": cls.OFF}[name]
+
 
 NO_TERMINATION = 0
 NO_WINNER = -1
@@ -132,7 +137,7 @@ def earlier_occurrences(keys: Array, length: int) -> int:
 
 
 @jit_inner
-def _perpetual_checker(keys: Array, checks: Array, length: int, turn: int) -> int:
+def perpetual_checker(keys: Array, checks: Array, length: int, turn: int) -> int:
     """The side that gave check with every move since the position's first occurrence, or -1.
 
     Should both sides have done so, neither is to blame more than the other: -1.
@@ -176,7 +181,7 @@ def judge(
     if number_of_moves == 0:
         return (_CHECKMATE if in_check else _NO_LEGAL_MOVE), 1 - turn
     if occurrences >= REPETITIONS_TO_END - 1:
-        checker = _perpetual_checker(keys, checks, length, turn)
+        checker = perpetual_checker(keys, checks, length, turn)
         if checker == NO_WINNER:
             return _REPETITION, NO_WINNER
         return _PERPETUAL_CHECK, 1 - checker

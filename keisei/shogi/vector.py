@@ -28,6 +28,7 @@ from keisei.shogi.threads import RangePool
 from keisei.shogi.vector_kernels import (
     BEGIN,
     FORFEIT,
+    Games,
     find_illegal,
     sample_actions,
     step_games,
@@ -254,6 +255,16 @@ class VectorShogi:
         if length < 0:
             raise ValueError(f"no game has ended in place {index} yet")
         return self._replay(index, 1 - int(self._games.buffers[index]), length)
+
+    def branches(self, games: npt.NDArray[np.int64]) -> Games:
+        """Copies of some games, histories included, in which a search can try moves."""
+        own = self._games
+        return Games(
+            *(
+                value if name in ("starts", "settings") else value[games]
+                for name, value in own._asdict().items()
+            )
+        )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """A copy of everything that changes, as plain arrays (safe to store without pickle)."""

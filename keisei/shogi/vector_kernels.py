@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import NUM_ACTIONS
-from keisei.shogi.jit import int64, jit, jit_inline, jit_inner
+from keisei.shogi.chance import random_below
+from keisei.shogi.jit import int64, jit, jit_inline
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.packed import pack
 from keisei.shogi.position import Array, Records, play
@@ -56,7 +57,7 @@ def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
     """Play ``actions[N]`` in games `start` to `stop`, judge, begin anew those that ended.
 
     `BEGIN` and `FORFEIT` may stand in place of an action. Beginnings, opening plies and the
-    players' moves all go through one call of `_advance`: each call is a copy of the generator that
+    players' moves all go through one call of `advance`: each call is a copy of the generator that
     has to be compiled.
     """
     opening_plies = games.settings[2]
@@ -70,7 +71,7 @@ def step_games(games: Games, actions: Array, start: int, stop: int) -> None:
             if move == FORFEIT:
                 termination, winner = _ILLEGAL_MOVE, 1 - mover
             else:
-                termination, winner = _advance(games, i, move)
+                termination, winner = advance(games, i, move)
             if is_players_move:
                 _report(games, i, mover, termination, winner)
                 if not termination:
@@ -103,7 +104,7 @@ def _report(games: Games, i: int, mover: int, termination: int, winner: int) -> 
 
 
 @jit_inline
-def _advance(games: Games, i: int, move: int) -> tuple[int, int]:
+def advance(games: Games, i: int, move: int) -> tuple[int, int]:
     """Play a move in game `i`, or begin it: (termination, winner) of the new position."""
     position = games.positions[i]
     buffer = int64(games.buffers[i])
@@ -164,14 +165,3 @@ def write_mask(
             mask[i, action] = False
         for k in range(legal_counts[i]):
             mask[i, legal_actions[i, k]] = True
-
-
-@jit_inner
-def random_below(states: Array, i: int, bound: int) -> int:
-    """A uniform number in ``0 .. bound - 1`` from game `i`'s own xorshift64 generator."""
-    state = states[i]
-    state ^= state << np.uint64(13)
-    state ^= state >> np.uint64(7)
-    state ^= state << np.uint64(17)
-    states[i] = state
-    return int64((state >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32))

@@ -15,6 +15,7 @@ from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.score import Score
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import Outcome
 
 logger = logging.getLogger(__name__)
@@ -88,8 +89,8 @@ class EvaluationEnd:
     scores: Mapping[str, Score]
     """By opponent."""
 
-    games: tuple[tuple[str, ShogiGame, Outcome], ...] = field(default=())
-    """Sample games to be written down: a title, the game, how it ended."""
+    games: tuple[GameRecord, ...] = field(default=())
+    """Sample games to be written down."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ import torch
 
 from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
-from keisei.evaluation.bots import find_bot
-from keisei.evaluation.match import MatchSettings, network_player, play_match
+from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
 from keisei.models.compute import choose_compute
 from keisei.ppo.agent import PPOAgent
@@ -27,7 +26,6 @@ from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.rollout import Collector
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
-from keisei.shogi.game import ShogiGame
 from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.vector import VectorShogi
 from keisei.training.events import (
@@ -46,12 +44,6 @@ from keisei.training.interrupt import InterruptFlag
 from keisei.training.rng import generator_state, restore_generator, restore_rng, rng_state
 from keisei.training.schedules import fading, fraction_done, scheduled
 from keisei.training.step_metrics import step_metrics
-
-DECLARATION_RULES = {
-    "27": DeclarationRule.POINTS_27,
-    "24": DeclarationRule.POINTS_24,
-    "off": DeclarationRule.OFF,
-}
 
 
 class Trainer:
@@ -75,7 +67,7 @@ class Trainer:
             seed=int(env_seed.generate_state(1)[0]),
             opening_plies=config.env.opening_plies,
             ply_limit=config.env.ply_limit,
-            declaration=DECLARATION_RULES[config.env.declaration],
+            declaration=DeclarationRule.named(config.env.declaration),
             threads=config.env.threads or compute.threads,
         )
         self.agent = PPOAgent(config, compute, self.spec, self.randoms["learning"])
@@ -186,26 +178,16 @@ class Trainer:
 
     def evaluate(self, games: int) -> dict[str, Score]:
         """Measure the network against its standard opponents."""
-        settings = self.config.evaluation
         inference = Inference(self.agent.best_model, self.agent.compute, self.spec)
-        samples: list[tuple[str, ShogiGame, Outcome]] = []
-        for name in settings.opponents:
-            match = MatchSettings(
-                games=games,
-                seed=self.config.run.seed + self.update,
-                ply_limit=settings.ply_limit,
-                opening_plies=settings.opening_plies,
-                declaration=DECLARATION_RULES[self.config.env.declaration],
-                temperature=settings.temperature,
-                mate_in_one=settings.mate_in_one,
-                sample_games=self.config.logging.sample_games,
-            )
-            result = play_match(network_player(inference, match), find_bot(name), match)
-            self.scores[name] = result.score
-            for sample in result.samples:
-                players = ("network", name) if sample.player_color == 0 else (name, "network")
-                samples.append((" vs ".join(players), sample.game, sample.outcome))
-        self.bus.emit(EvaluationEnd(self.progress, dict(self.scores), tuple(samples)))
+        result = measure(
+            inference,
+            self.config,
+            games=games,
+            seed=self.config.run.seed + self.update,
+            sample_games=self.config.logging.sample_games,
+        )
+        self.scores = result.scores
+        self.bus.emit(EvaluationEnd(self.progress, result.scores, result.records))
         self.timer.take()  # the next step's times are its own
         return self.scores
 

@@ -1,47 +1,118 @@
-"""Matches: fair to both sides, and the bots as strong as they should be."""
+"""Matches: fair to both sides, games ended as players end them, and repeatable."""
 
-from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from keisei.evaluation.bots import UnknownOpponentError, find_bot, greedy_bot, random_bot
-from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.bots import GreedyPlayer, RandomPlayer
+from keisei.evaluation.choices import BROKE_RULES, FAILED, RESIGNS
+from keisei.evaluation.match import MatchResult, MatchSettings, play_match
+from keisei.evaluation.player import Columns
 from keisei.evaluation.score import Score
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.material import PIECE_POINTS
-from keisei.shogi.pieces import Color, PieceKind
+from keisei.shogi.notation.record import Ending
+from keisei.shogi.pieces import Color
 from keisei.shogi.vector import VectorShogi
 
 SETTINGS = MatchSettings(games=101, seed=1, ply_limit=200)
 
 
+class GivesUp:
+    """Plays at random, and gives up at a ply."""
+
+    name = identity = "quitter"
+
+    def __init__(self, code: int, ply: int = 10) -> None:
+        self.code, self.ply = code, ply
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        columns = RandomPlayer().choose(env, games, random)
+        return np.where(env.packed.ply[games] >= self.ply, self.code, columns)
+
+    def close(self) -> None:
+        pass
+
+
 def test_all_games_are_counted_and_colours_alternate() -> None:
-    score = play_match(random_bot, random_bot, SETTINGS).score
+    score = play_match(RandomPlayer(), RandomPlayer(), SETTINGS).score
     assert score.games == 101
     assert (sum(score.black), sum(score.white)) == (51, 50)
     assert 0.3 < score.score < 0.7
 
 
-def test_greedy_beats_random() -> None:
-    score = play_match(greedy_bot, random_bot, SETTINGS).score
-    assert score.score > 0.8
-    assert play_match(random_bot, greedy_bot, SETTINGS).score.score < 0.2
+def test_greedy_beats_random_from_either_side() -> None:
+    assert play_match(GreedyPlayer(), RandomPlayer(), SETTINGS).score.score > 0.8
+    assert play_match(RandomPlayer(), GreedyPlayer(), SETTINGS).score.score < 0.2
 
 
 def test_a_match_can_be_repeated_exactly() -> None:
-    first, second = (play_match(greedy_bot, random_bot, SETTINGS) for _ in range(2))
-    assert first.score == second.score
+    first, second = (play_match(GreedyPlayer(), RandomPlayer(), SETTINGS) for _ in range(2))
+    assert first.games == second.games
+    other = play_match(GreedyPlayer(), RandomPlayer(), replace(SETTINGS, seed=2))
+    assert first.games != other.games
 
 
-def test_sample_games_are_whole_games() -> None:
-    settings = MatchSettings(games=6, seed=2, ply_limit=60, sample_games=3)
-    result = play_match(greedy_bot, random_bot, settings)
-    assert len(result.samples) == 3
-    for sample in result.samples:
-        assert sample.game.outcome(claim_declaration=True) == sample.outcome
-        assert len(sample.game.moves) == sample.game.ply
-    assert {sample.player_color for sample in result.samples} == {Color.BLACK, Color.WHITE}
+def test_rounds_play_the_same_number_of_games_from_other_openings() -> None:
+    settings = replace(SETTINGS, games=20, round_games=6, keep_games=20, ply_limit=60)
+    seen: list[int] = []
+    result = play_match(
+        RandomPlayer(), RandomPlayer(), settings, on_games=lambda r: seen.append(len(r.games))
+    )
+    assert len(result.games) == len(result.records) == 20
+    assert seen == sorted(seen)
+    openings = {tuple(record.main_line[:4]) for record in result.records}
+    assert len(openings) == 10
+
+
+def test_a_decided_match_ends_after_its_round() -> None:
+    settings = replace(SETTINGS, round_games=10)
+    result = play_match(
+        GreedyPlayer(), RandomPlayer(), settings, is_decided=lambda score: score.games >= 15
+    )
+    assert len(result.games) == 20
+
+
+def test_kept_games_are_whole_games_with_the_players_names() -> None:
+    settings = MatchSettings(games=6, seed=2, ply_limit=60, keep_games=3)
+    result = play_match(GreedyPlayer(), RandomPlayer(), settings)
+    assert len(result.records) == 3
+    for record in result.records:
+        game = ShogiGame(record.start, ply_limit=60)
+        for move in record.main_line:
+            assert game.outcome() is None
+            game.push(move)
+        outcome = game.outcome(claim_declaration=True)
+        assert outcome is not None
+        assert record.winner is outcome.winner
+    assert {record.black for record in result.records} == {"greedy", "random"}
+
+
+def test_openings_can_be_given() -> None:
+    opening = "4k4/9/9/9/9/9/4P4/9/4K4 w - 1"
+    settings = MatchSettings(games=4, openings=(opening,), opening_plies=0, keep_games=4)
+    result = play_match(RandomPlayer(), RandomPlayer(), settings)
+    assert {ShogiGame(record.start).sfen() for record in result.records} == {opening}
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [
+        (RESIGNS, Ending.RESIGNATION),
+        (BROKE_RULES, Ending.ILLEGAL_MOVE),
+        (FAILED, Ending.TIME_UP),
+    ],
+)
+def test_whoever_gives_up_loses(code: int, ending: Ending) -> None:
+    settings = MatchSettings(games=10, seed=3, keep_games=10)
+    result = play_match(GivesUp(code), RandomPlayer(), settings)
+    assert result.score == Score((0, 0, 5), (0, 0, 5))
+    assert result.endings == {ending.value: 10}
+    for game, record in zip(result.games, result.records, strict=True):
+        assert game.plies == len(record.moves) == (10 if game.color is Color.BLACK else 11)
+        assert record.winner is game.color.opponent
+        assert record.result is not None
+        assert record.result.ending is ending
 
 
 def test_each_opening_is_played_with_both_colours() -> None:
@@ -52,42 +123,7 @@ def test_each_opening_is_played_with_both_colours() -> None:
     assert len(set(openings)) == 4
 
 
-def test_the_greedy_bot_takes_the_most_and_ties_are_random() -> None:
-    start = "4k4/9/9/4r4/3pRb3/9/9/9/4K4 b - 1"
-    env = VectorShogi(200, starts=[start])
-    columns = greedy_bot(env, np.arange(200), np.random.default_rng(0))
-    moves = {env.game(0).legal_moves[column].usi for column in columns}
-    assert moves == {"5e5d"}, "the rook is worth most"
-    quiet = VectorShogi(300)
-    columns = greedy_bot(quiet, np.arange(300), np.random.default_rng(0))
-    counts = Counter(columns.tolist())
-    assert len(counts) == 30
-    assert max(counts.values()) < 30
-
-
-def test_a_promotion_counts_what_it_gains() -> None:
-    game = ShogiGame("4k4/9/4P4/9/9/9/9/9/4K4 b - 1")
-    env = VectorShogi(1, starts=[game.start])
-    column = greedy_bot(env, np.arange(1), np.random.default_rng(0))[0]
-    assert game.legal_moves[column].usi == "5c5b+"
-    gain = PIECE_POINTS[PieceKind.PROMOTED_PAWN] - PIECE_POINTS[PieceKind.PAWN]
-    assert gain > 0
-
-
-def test_unknown_opponents_are_explained() -> None:
-    assert find_bot("random") is random_bot
-    with pytest.raises(UnknownOpponentError, match="there are random, greedy"):
-        find_bot("kasparov")
-
-
-def test_scores_have_an_interval_and_a_text() -> None:
-    score = Score((40, 2, 8), (30, 0, 20))
-    assert score.games == 100
-    assert score.score == pytest.approx(0.71)
-    low, high = score.interval
-    assert low < 0.71 < high
-    assert (low, high) == pytest.approx((0.615, 0.79), abs=0.005)
-    assert str(score).startswith("71.0% (70-2-28, 95 % 61.")
-    perfect = Score((10, 0, 0), (10, 0, 0))
-    assert perfect.interval[1] == 1.0
-    assert perfect.interval[0] < 0.9
+def test_a_result_without_games_has_no_score_yet() -> None:
+    result = MatchResult("a", "b")
+    assert result.score.games == 0
+    assert result.plies == []

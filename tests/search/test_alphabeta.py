@@ -9,6 +9,7 @@ from keisei.errors import KeiseiError
 from keisei.search.alphabeta import MATE
 from keisei.search.evaluation import evaluate
 from keisei.search.player import AlphaBeta
+from keisei.shogi.chance import seeds_of_luck
 from keisei.shogi.game import ShogiGame
 from tests.oracles.minimax import minimax, static_value
 from tests.positions import random_endgames, random_games
@@ -24,7 +25,7 @@ def searched(bot: AlphaBeta, game: ShogiGame, seed: int = 0) -> tuple[int, int]:
         np.array([game.position], dtype=game.position.dtype).view(np.recarray),
         legal[None, :],
         np.array([len(legal)], dtype=np.int32),
-        np.random.default_rng(seed),
+        seeds_of_luck(np.random.default_rng(seed), 1),
     )
     return int(legal[columns[0]]), int(values[0])
 

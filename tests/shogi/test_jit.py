@@ -14,7 +14,7 @@ import pytest
 
 from keisei.shogi import jit as jit_module
 from keisei.shogi.jit import cache_directory, jit, jit_inner
-from keisei.shogi.rules import _perpetual_checker
+from keisei.shogi.rules import perpetual_checker
 from tests.sampling import IS_COMPILED
 
 compiled_only = pytest.mark.skipif(not IS_COMPILED, reason="the JIT is off")
@@ -227,7 +227,7 @@ def test_inner_kernels_refuse_calls_from_python_instead_of_crashing() -> None:
     with pytest.raises(TypeError, match="for kernels only"):
         inner(1)
     with pytest.raises(TypeError, match="for kernels only"):
-        _perpetual_checker(1, 2, 3, 4)  # type: ignore[arg-type]
+        perpetual_checker(1, 2, 3, 4)  # type: ignore[arg-type]
 
 
 STALE = """

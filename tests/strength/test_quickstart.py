@@ -6,7 +6,8 @@ import pytest
 
 from keisei.checkpoints.network import load_network
 from keisei.config import load_config
-from keisei.evaluation.match import MatchSettings, network_player, play_match
+from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.network_player import PolicyPlayer
 from keisei.ppo.inference import Inference
 from keisei.training.events import EventBus
 from keisei.training.run import RunSummary, start_run
@@ -36,13 +37,11 @@ def test_it_beats_its_own_start(summary: RunSummary, tmp_path: Path) -> None:
     beginner = Trainer(CONFIG, tmp_path, EventBus()).agent  # the same seed, the same weights
     trained = load_network(summary.run_directory)
     compute = beginner.compute
-    settings = MatchSettings(
-        games=400, seed=1, ply_limit=CONFIG.evaluation.ply_limit, temperature=0.0
-    )
+    inference = Inference(compute.prepare(trained.model), compute, trained.spec)
     result = play_match(
-        network_player(Inference(compute.prepare(trained.model), compute, trained.spec), settings),
-        network_player(beginner.inference, settings),
-        settings,
+        PolicyPlayer(inference, name="trained", identity="trained"),
+        PolicyPlayer(beginner.inference, name="beginner", identity="beginner"),
+        MatchSettings(games=400, seed=1, ply_limit=CONFIG.evaluation.ply_limit),
     )
     assert result.score.score >= 0.60
     print(f"\n{summary}\nagainst its own start: {result.score}")  # noqa: T201 - for the record

@@ -17,6 +17,8 @@ from keisei.config_schema import AppConfig
 from keisei.evaluation.score import Score
 from keisei.files import write_atomically
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import Outcome, Termination
 from keisei.training.events import (
     CheckpointSaved,
@@ -124,6 +126,12 @@ def random_game(seed: int) -> tuple[ShogiGame, Outcome]:
             return game, outcome
 
 
+def random_record(black: str, white: str, seed: int) -> GameRecord:
+    """The record of a random game."""
+    headers = {header.BLACK: black, header.WHITE: white}
+    return GameRecord.from_game(*random_game(seed), headers=headers)
+
+
 def fake_step(update: int, updates: int) -> StepEnd:
     """The end of one step, with a game under way."""
     game = random_game(0)[0]
@@ -135,8 +143,8 @@ def fake_step(update: int, updates: int) -> StepEnd:
 
 def fake_evaluation(update: int, updates: int, *, games: int = 2) -> EvaluationEnd:
     """The end of an evaluation, with sample games."""
-    titles = ("network vs greedy", "greedy vs network", "network vs random", "random vs network")
-    samples = tuple((titles[seed % 4], *random_game(seed)) for seed in range(games))
+    players = (("network", "greedy"), ("greedy", "network"), ("network", "random"))
+    samples = tuple(random_record(*players[seed % 3], seed) for seed in range(games))
     scores = fake_scores(update, updates)
     return EvaluationEnd(progress_at(update, updates), scores, samples)
 

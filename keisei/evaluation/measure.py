@@ -1,0 +1,58 @@
+"""How strong a network is: its matches against the opponents that a run's settings name."""
+
+from typing import NamedTuple
+
+from keisei.config_schema import AppConfig
+from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.network_player import PolicyPlayer
+from keisei.evaluation.players import make_player
+from keisei.evaluation.score import Score
+from keisei.ppo.inference import Inference
+from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.rules import DeclarationRule
+
+NETWORK = "network"
+"""What the network is called in the records of its games."""
+
+
+class Measurement(NamedTuple):
+    """What came out."""
+
+    scores: dict[str, Score]
+    """By opponent."""
+
+    records: tuple[GameRecord, ...]
+    """Some games against each."""
+
+
+def measure(
+    inference: Inference, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
+) -> Measurement:
+    """Play a network against the opponents of ``config.evaluation``."""
+    settings = config.evaluation
+    player = PolicyPlayer(
+        inference,
+        name=NETWORK,
+        identity=NETWORK,
+        temperature=settings.temperature,
+        mate_in_one=settings.mate_in_one,
+    )
+    match = MatchSettings(
+        games=games,
+        seed=seed,
+        ply_limit=settings.ply_limit,
+        opening_plies=settings.opening_plies,
+        declaration=DeclarationRule.named(config.env.declaration),
+        keep_games=sample_games,
+    )
+    scores: dict[str, Score] = {}
+    records: list[GameRecord] = []
+    for word in settings.opponents:
+        opponent = make_player(word, threads=inference.compute.threads)
+        try:
+            result = play_match(player, opponent, match)
+        finally:
+            opponent.close()
+        scores[word] = result.score
+        records += result.records
+    return Measurement(scores, tuple(records))

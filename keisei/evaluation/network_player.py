@@ -1,0 +1,53 @@
+"""A network as a player, by its policy alone."""
+
+import numpy as np
+
+from keisei.evaluation.player import Columns
+from keisei.ppo.inference import Inference
+from keisei.ppo.policy import draw
+from keisei.shogi.vector import VectorShogi
+
+
+class PolicyPlayer:
+    """Plays the likeliest move, or draws one; a mate in one that it is shown comes first."""
+
+    def __init__(
+        self,
+        inference: Inference,
+        *,
+        name: str,
+        identity: str,
+        temperature: float = 0.0,
+        mate_in_one: bool = True,
+    ) -> None:
+        """Make a player.
+
+        Args:
+            inference: the network.
+            name: what people call it.
+            identity: what the network is, exactly.
+            temperature: 0: always the likeliest move; 1: as the policy says.
+            mate_in_one: whether a move that mates is played whatever the policy says.
+        """
+        self.name = name
+        self.identity = identity
+        self._inference = inference
+        self._temperature = temperature
+        self._mate_in_one = mate_in_one
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        """Judge all the boards in one call."""
+        judgement = self._inference.judge(
+            env.packed[games], env.legal_actions[games], env.legal_counts[games]
+        )
+        if self._temperature > 0.0:
+            columns = draw(judgement.log_probs / np.float32(self._temperature), random)
+        else:
+            columns = np.argmax(judgement.log_probs, axis=1)
+        if self._mate_in_one:
+            mates = env.mates_in_one()[games]
+            columns = np.where(mates >= 0, mates, columns)
+        return columns
+
+    def close(self) -> None:
+        """Nothing is held but memory."""

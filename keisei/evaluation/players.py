@@ -1,0 +1,204 @@
+"""The words that name a player: ``greedy``, ``alphabeta:2``, ``runs/mine:search=64``, ``usi:...``.
+
+A word is a kind with its main setting, then further settings as ``,name=value``:
+
+| word | who it is |
+|---|---|
+| ``random`` | any legal move: rating 0 |
+| ``greedy`` | takes the most material at once |
+| ``alphabeta:D`` | looks D plies ahead; ``quiet=N``, ``margin=N`` |
+| ``RUN``, ``RUN:policy`` | a run's newest network; ``temperature=T``, ``mate=off`` |
+| ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root |
+| ``usi:COMMAND`` | an engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS``; others are its options |
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from keisei.checkpoints.network import StoredNetwork, load_network
+from keisei.config_schema import DeviceConfig
+from keisei.doctor import usable_cpus
+from keisei.errors import KeiseiError
+from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.evaluation.network_player import PolicyPlayer
+from keisei.evaluation.player import Player
+from keisei.evaluation.search_player import SearchPlayer
+from keisei.evaluation.usi_engine import Limit, UsiSettings
+from keisei.evaluation.usi_player import UsiPlayer
+from keisei.models.compute import choose_compute
+from keisei.ppo.inference import Inference
+
+Value = TypeVar("Value")
+
+_NETWORK_WORD: Final = re.compile(r"(?P<path>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)))?")
+_HELP: Final = (
+    "a player is random, greedy, alphabeta:DEPTH, a run or checkpoint with :policy or :search=N, "
+    "or usi:COMMAND"
+)
+
+
+DEFAULT_BYOYOMI: Final = 1000
+"""Milliseconds that an engine has for a move where nothing is said."""
+
+
+class PlayerWordError(KeiseiError, ValueError):
+    """A word that names no player; the message says what would."""
+
+
+class _Word(NamedTuple):
+    """A player's word, taken apart."""
+
+    text: str
+    head: str
+    """What comes before the first comma."""
+
+    settings: dict[str, str]
+
+    def take(self, name: str, read: Callable[[str], Value], default: Value) -> Value:
+        """A setting, which is crossed out."""
+        if name not in self.settings:
+            return default
+        text = self.settings.pop(name)
+        try:
+            return read(text)
+        except ValueError:
+            raise PlayerWordError(f"{self.text}: {name}={text} is not understood") from None
+
+    def require_empty(self, known: str) -> None:
+        """Refuse settings that nobody has asked for."""
+        if self.settings:
+            raise PlayerWordError(
+                f"{self.text}: there is no setting {', '.join(self.settings)}; there is {known}"
+            )
+
+
+def make_player(word: str, *, device: str = "cpu", threads: int = 0) -> Player:
+    """The player that a word names.
+
+    Args:
+        word: see the module's description.
+        device: where networks compute.
+        threads: for networks and searches; 0: one for each core.
+
+    Raises:
+        KeiseiError: There is no such player, or it cannot be set up; the message says why.
+    """
+    head, *settings = word.split(",")
+    pairs = [setting.partition("=") for setting in settings]
+    if bad := [name for name, equals, _ in pairs if not equals]:
+        raise PlayerWordError(f"{word}: {bad[0]!r} is no setting; settings are name=value")
+    taken = _Word(word, head.strip(), {name.strip(): value.strip() for name, _, value in pairs})
+    kind, _, argument = taken.head.partition(":")
+    if taken.head in ("random", "greedy"):
+        taken.require_empty("none")
+        return RandomPlayer() if taken.head == "random" else GreedyPlayer()
+    if kind == "alphabeta":
+        return _alphabeta(taken, argument, threads or usable_cpus())
+    if kind == "usi":
+        return _usi(taken, argument, threads or usable_cpus())
+    return _network(taken, DeviceConfig(device=device, torch_threads=threads))
+
+
+def _alphabeta(word: _Word, depth: str, threads: int) -> Player:
+    if not depth.isdecimal():
+        raise PlayerWordError(f"{word.text}: how deep? alphabeta:2 looks two plies ahead")
+    quiet, margin = word.take("quiet", int, 0), word.take("margin", int, 0)
+    word.require_empty("quiet (plies of captures) and margin (hundredths of a pawn)")
+    return AlphaBetaPlayer(int(depth), quiet_plies=quiet, margin=margin, threads=threads)
+
+
+def _usi(word: _Word, command: str, processes: int) -> Player:
+    # On Windows a backslash is part of a path, elsewhere it is an escape.
+    arguments = tuple(part.strip('"') for part in shlex.split(command, posix=os.name != "nt"))
+    if not arguments:
+        raise PlayerWordError(f"{word.text}: which program? For example usi:fairy-stockfish")
+    limits = {
+        name: word.take(name, int, 0)
+        for name in ("depth", "nodes", "byoyomi")
+        if name in word.settings
+    }
+    if len(limits) > 1:
+        raise PlayerWordError(f"{word.text}: only one of {', '.join(limits)} can be the limit")
+    processes = word.take("processes", int, processes)
+    return UsiPlayer(
+        UsiSettings(
+            command=arguments,
+            options=tuple(word.settings.items()),
+            limit=Limit(**limits or {"byoyomi": DEFAULT_BYOYOMI}),
+        ),
+        processes=processes,
+    )
+
+
+def _network(word: _Word, device: DeviceConfig) -> Player:
+    match = _NETWORK_WORD.fullmatch(word.head)
+    if match is None:
+        raise PlayerWordError(f"{word.text!r} names no player; {_HELP}")
+    path, simulations = Path(match["path"]), match["simulations"]
+    try:
+        network = load_network(path)
+    except KeiseiError as error:
+        if os.sep in str(path) or path.exists():
+            raise
+        raise PlayerWordError(f"{word.text}: {error}; {_HELP}") from None
+    if simulations is None:
+        return _policy_player(word, network, device)
+    return _search_player(word, network, simulations, device)
+
+
+def _policy_player(word: _Word, network: StoredNetwork, device: DeviceConfig) -> Player:
+    temperature = word.take("temperature", _temperature, 0.0)
+    mate_in_one = word.take("mate", _switch, True)
+    word.require_empty("temperature (0 or more) and mate (on or off)")
+    suffix = f",temperature={temperature:g}" if temperature else ""
+    suffix += "" if mate_in_one else ",mate=off"
+    return PolicyPlayer(
+        inference_of(network, device),
+        name=network.name + suffix,
+        identity=network.identity + ":policy" + suffix,
+        temperature=temperature,
+        mate_in_one=mate_in_one,
+    )
+
+
+def _search_player(
+    word: _Word, network: StoredNetwork, simulations: str, device: DeviceConfig
+) -> Player:
+    if not simulations.isdecimal() or int(simulations) < 1:
+        raise PlayerWordError(f"{word.text}: search={simulations}; it must be 1 or more")
+    mate_plies = word.take("mate", int, 3)
+    temperature = word.take("temperature", _temperature, 0.0)
+    word.require_empty("mate (plies of the mate search at the root) and temperature")
+    suffix = f":search={simulations}" + (f",mate={mate_plies}" if mate_plies != 3 else "")
+    suffix += f",temperature={temperature:g}" if temperature else ""
+    return SearchPlayer(
+        inference_of(network, device),
+        int(simulations),
+        name=network.name + suffix,
+        identity=network.identity + suffix,
+        mate_plies=mate_plies,
+        temperature=temperature,
+    )
+
+
+def inference_of(network: StoredNetwork, device: DeviceConfig) -> Inference:
+    """A stored network, ready to be asked."""
+    compute = choose_compute(device)
+    return Inference(compute.prepare(network.model), compute, network.spec)
+
+
+def _temperature(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value < float("inf"):
+        raise ValueError
+    return value
+
+
+def _switch(text: str) -> bool:
+    if text not in ("on", "off"):
+        raise ValueError
+    return text == "on"

@@ -1,0 +1,116 @@
+"""Forced mates: every move of the attacker gives check, the defender tries everything."""
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.constants import MOVE_BUFFER
+from keisei.errors import KeiseiError
+from keisei.shogi.attacks import king_is_attacked
+from keisei.shogi.jit import int64, jit, jit_inner
+from keisei.shogi.mate import find_mate
+from keisei.shogi.movegen import legal_moves
+from keisei.shogi.position import Array, Record, Records, play, undo
+from keisei.shogi.tables import NUM_CLASSES
+
+MAX_MATE_PLIES = 9
+"""How long a mate may be that is looked for."""
+
+
+class MateSearch:
+    """Looks for mates in up to `plies` plies (1, 3, 5 ...), visiting at most `nodes` positions."""
+
+    def __init__(self, plies: int, nodes: int = 20_000) -> None:
+        if not 1 <= plies <= MAX_MATE_PLIES or plies % 2 == 0:
+            raise KeiseiError(f"mates take 1, 3 ... {MAX_MATE_PLIES} plies, not {plies}")
+        self.plies = plies
+        self.nodes = nodes
+        self._moves = np.zeros((plies + 1, MOVE_BUFFER), dtype=np.uint16)
+        self._replies = np.zeros(MOVE_BUFFER, dtype=np.uint16)
+        self._checking = np.zeros((NUM_CLASSES, 2), dtype=np.uint64)
+
+    def find(
+        self,
+        positions: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+    ) -> npt.NDArray[np.int64]:
+        """``[B]``: the column of each legal list that begins the shortest mate, -1 without one."""
+        columns = np.full(len(positions), -1, dtype=np.int64)
+        _find_mates(
+            positions,
+            legal_actions,
+            legal_counts,
+            self.plies,
+            self.nodes,
+            self._moves,
+            self._replies,
+            self._checking,
+            columns,
+        )
+        return columns
+
+
+@jit
+def _find_mates(
+    positions: Records,
+    legal_actions: Array,
+    legal_counts: Array,
+    plies: int,
+    nodes: int,
+    moves: Array,
+    replies: Array,
+    checking: Array,
+    columns: Array,
+) -> None:
+    left = np.zeros(1, dtype=np.int64)
+    for index in range(len(positions)):
+        number = int64(legal_counts[index])
+        for k in range(number):
+            moves[0, k] = legal_actions[index, k]
+        for length in range(1, plies + 1, 2):  # short mates first
+            left[0] = nodes
+            place = _attack(positions[index], 0, number, length, moves, replies, checking, left)
+            if place >= 0:
+                columns[index] = place
+                break
+
+
+@jit_inner
+def _attack(
+    position: Record,
+    level: int,
+    number: int,
+    plies: int,
+    moves: Array,
+    replies: Array,
+    checking: Array,
+    left: Array,
+) -> int:
+    """The place in ``moves[level, :number]`` of a move that mates within `plies`, or -1."""
+    if plies == 1:
+        left[0] -= 1
+        return find_mate(position, moves[level], number, replies, checking)
+    for place in range(number):
+        if left[0] <= 0:
+            return -1
+        move = int64(moves[level, place])
+        captured = play(position, move)
+        is_mate = king_is_attacked(position, int64(position.turn))
+        if is_mate:
+            left[0] -= 1
+            defences, _ = legal_moves(position, moves[level + 1])
+            for which in range(defences):  # each of them must run into a mate
+                defence = int64(moves[level + 1, which])
+                taken = play(position, defence)
+                attacks, _ = legal_moves(position, moves[level + 2])
+                found = _attack(
+                    position, level + 2, attacks, plies - 2, moves, replies, checking, left
+                )
+                undo(position, defence, taken)
+                if found < 0:
+                    is_mate = False
+                    break
+        undo(position, move, captured)
+        if is_mate:
+            return place
+    return -1

@@ -1,0 +1,58 @@
+"""The bots are what they say they are."""
+
+from collections import Counter
+
+import numpy as np
+
+from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer
+from keisei.evaluation.match import MatchSettings, play_match
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.material import PIECE_POINTS
+from keisei.shogi.pieces import PieceKind
+from keisei.shogi.vector import VectorShogi
+
+
+def test_the_greedy_bot_takes_the_most_and_ties_are_random() -> None:
+    start = "4k4/9/9/4r4/3pRb3/9/9/9/4K4 b - 1"
+    env = VectorShogi(200, starts=[start])
+    columns = GreedyPlayer().choose(env, np.arange(200), np.random.default_rng(0))
+    moves = {env.game(0).legal_moves[column].usi for column in columns}
+    assert moves == {"5e5d"}, "the rook is worth most"
+    quiet = VectorShogi(300)
+    columns = GreedyPlayer().choose(quiet, np.arange(300), np.random.default_rng(0))
+    counts = Counter(columns.tolist())
+    assert len(counts) == 30
+    assert max(counts.values()) < 30
+
+
+def test_a_promotion_counts_what_it_gains() -> None:
+    game = ShogiGame("4k4/9/4P4/9/9/9/9/9/4K4 b - 1")
+    env = VectorShogi(1, starts=[game.start])
+    column = GreedyPlayer().choose(env, np.arange(1), np.random.default_rng(0))[0]
+    assert game.legal_moves[column].usi == "5c5b+"
+    gain = PIECE_POINTS[PieceKind.PROMOTED_PAWN] - PIECE_POINTS[PieceKind.PAWN]
+    assert gain > 0
+
+
+def test_alpha_beta_plays_the_same_with_any_number_of_threads() -> None:
+    env = VectorShogi(30, seed=5, opening_plies=30)
+    games = np.arange(3, 28)
+    answers = []
+    for threads in (1, 2, 3):
+        player = AlphaBetaPlayer(2, margin=30, threads=threads)
+        answers.append(player.choose(env, games, np.random.default_rng(1)).tolist())
+        player.close()
+    assert answers[0] == answers[1] == answers[2]
+    assert (np.array(answers[0]) < env.legal_counts[games]).all()
+
+
+def test_a_deeper_look_is_stronger() -> None:
+    settings = MatchSettings(games=40, seed=1)
+    one, two = AlphaBetaPlayer(1), AlphaBetaPlayer(2)
+    assert play_match(two, one, settings).score.score > 0.8
+
+
+def test_names_say_what_was_set() -> None:
+    assert AlphaBetaPlayer(2).name == "alphabeta:2"
+    player = AlphaBetaPlayer(3, quiet_plies=4, margin=20)
+    assert player.identity == "alphabeta:3,quiet=4,margin=20"

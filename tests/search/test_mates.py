@@ -1,0 +1,101 @@
+"""The mate search finds what cshogi knows, shortest first, and nothing that is no mate."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from keisei.errors import KeiseiError
+from keisei.search.mates import MateSearch
+from keisei.shogi.game import ShogiGame
+from tests.positions import random_games
+from tests.sampling import sample
+
+pytestmark = pytest.mark.kernels
+
+
+def found(search: MateSearch, game: ShogiGame) -> int:
+    legal = game.legal_actions
+    return int(
+        search.find(
+            np.array([game.position], dtype=game.position.dtype).view(np.recarray),
+            legal[None, :],
+            np.array([len(legal)], dtype=np.int32),
+        )[0]
+    )
+
+
+def is_mated_within(game: ShogiGame, plies: int) -> bool:
+    """Plain: the side to move is in check and cannot get out of it in so many plies."""
+    if not game.in_check:
+        return False
+    for reply in game.legal_actions.tolist():
+        game.push_action(reply)
+        escapes = plies < 2 or not any_mate(game, plies - 1)
+        game.pop()
+        if escapes:
+            return False
+    return True
+
+
+def any_mate(game: ShogiGame, plies: int) -> bool:
+    for action in game.legal_actions.tolist():
+        game.push_action(action)
+        mates = is_mated_within(game, plies - 1)
+        game.pop()
+        if mates:
+            return True
+    return False
+
+
+def test_it_agrees_with_a_plain_search() -> None:
+    search = MateSearch(3)
+    mates = 0
+    for game in islice(random_games(3, plies=300), 0, sample(6_000, 100), 7):
+        if len(game.legal_actions) > 80:
+            continue
+        column = found(search, game)
+        assert (column >= 0) == any_mate(game, 3), game.sfen()
+        mates += column >= 0
+    assert mates >= sample(3, 0)
+
+
+@pytest.mark.skipif(sample(1, 0) == 0, reason="takes minutes without the compiler")
+@pytest.mark.parametrize(("plies", "wanted"), [(3, 100), (5, 60), (7, 10)])
+def test_mates_that_cshogi_knows_are_found(plies: int, wanted: int) -> None:
+    cshogi = pytest.importorskip("cshogi")
+    search = MateSearch(plies, nodes=1_000_000)
+    board = cshogi.Board()
+    number = 0
+    for game in random_games(seed=plies, plies=300):
+        board.set_sfen(game.sfen())
+        if board.is_check() or not board.mate_move(plies):
+            continue
+        if board.mate_move(plies - 2) if plies > 3 else board.mate_move_in_1ply():
+            continue
+        column = found(search, game)
+        assert column >= 0, game.sfen()
+        number += 1
+        if number == wanted:
+            return
+    assert number == wanted
+
+
+def test_the_shortest_mate_is_played() -> None:
+    game = ShogiGame("4k4/9/4P4/9/9/9/9/9/4K4 b 2G 1")
+    column = found(MateSearch(5), game)
+    game.push_action(int(game.legal_actions[column]))
+    assert game.legal_moves == []
+
+
+def test_the_position_is_left_as_it_was() -> None:
+    game = ShogiGame("4k4/9/4P4/9/9/9/9/9/4K4 b G 1")
+    before = game.position.copy()
+    found(MateSearch(3), game)
+    assert game.position == before
+
+
+@pytest.mark.parametrize("plies", [0, 2, 11])
+def test_lengths_that_no_mate_has_are_refused(plies: int) -> None:
+    with pytest.raises(KeiseiError, match="mates take"):
+        MateSearch(plies)
