@@ -165,31 +165,30 @@ def rate(results: Iterable[PairResult], *, anchor: str) -> Ratings:
     )
 
 
-def elo_difference(score: float) -> float:
-    """Points of Elo that a score between 0 and 1 stands for; infinite at the ends."""
-    if score <= 0.0:
-        return -math.inf
-    if score >= 1.0:
-        return math.inf
-    return -400.0 * math.log10(1.0 / score - 1.0)
-
-
 def _draw_rate(log_draw: float) -> float:
     draw = math.exp(log_draw)
     return draw / (2.0 + draw)
 
 
+def connected(results: Iterable[PairResult], name: str) -> set[str]:
+    """The players that a chain of games connects with `name`, itself included."""
+    met: dict[str, set[str]] = {name: set()}
+    for result in results:
+        if result.games:
+            met.setdefault(result.black, set()).add(result.white)
+            met.setdefault(result.white, set()).add(result.black)
+    reached, frontier = {name}, [name]
+    while frontier:
+        new = met[frontier.pop()] - reached
+        reached |= new
+        frontier += new
+    return reached
+
+
 def _require_connected(names: Sequence[str], results: Sequence[PairResult], anchor: str) -> None:
     if anchor not in names:
         raise KeiseiError(f"the anchor {anchor!r} has played no game, so nobody can be rated")
-    reached, frontier = {anchor}, [anchor]
-    while frontier:
-        name = frontier.pop()
-        for result in results:
-            for one, other in ((result.black, result.white), (result.white, result.black)):
-                if one == name and other not in reached:
-                    reached.add(other)
-                    frontier.append(other)
+    reached = connected(results, anchor)
     if missing := [name for name in names if name not in reached]:
         raise KeiseiError(
             f"no chain of games connects {', '.join(missing)} with the anchor {anchor!r}"

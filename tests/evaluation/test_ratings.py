@@ -13,9 +13,10 @@ from keisei.evaluation.ratings import (
     PRIOR_ELO,
     PRIOR_NUISANCE,
     PairResult,
-    elo_difference,
+    connected,
     rate,
 )
+from keisei.evaluation.score import elo_difference
 
 
 def probabilities(difference: float, first_move: float, log_draw: float) -> list[float]:
@@ -168,7 +169,12 @@ def test_ratings_need_games_that_connect() -> None:
         rate(apart, anchor="a")
 
 
-def test_elo_of_a_score() -> None:
-    assert elo_difference(0.5) == 0.0
-    assert elo_difference(10 / 11) == pytest.approx(400.0)
-    assert (elo_difference(0.0), elo_difference(1.0)) == (-math.inf, math.inf)
+def test_connections_are_chains_of_games() -> None:
+    results = [
+        PairResult("a", "b", 1, 0, 0),
+        PairResult("c", "b", 0, 1, 0),
+        PairResult("c", "d", 0, 0, 0),
+    ]
+    assert connected(results, "a") == {"a", "b", "c"}
+    assert connected(results, "d") == {"d"}, "without games there is no chain"
+    assert connected([], "e") == {"e"}
