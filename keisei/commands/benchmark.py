@@ -1,23 +1,24 @@
 """``keisei benchmark``: show what `keisei.benchmark` measures."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from keisei.commands.train_options import Config, Settings
 
-benchmark_app = typer.Typer(
-    help="Measure the speed of Keisei, side by side with others.", no_args_is_help=True
-)
+benchmark_app = typer.Typer(help="Measure Keisei: its speed, side by side, and its strength.")
 
 Quick = Annotated[bool, typer.Option("--quick", help="Seconds, not minutes; noisier.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-@benchmark_app.callback()
-def benchmark() -> None:
-    """Measure the speed of Keisei, side by side with others."""
+@benchmark_app.callback(invoke_without_command=True)
+def benchmark(context: typer.Context) -> None:
+    """Measure Keisei; without a command: `strength`, which trains the quick-start recipe."""
+    if context.invoked_subcommand is None:
+        strength()
 
 
 @benchmark_app.command()
@@ -86,3 +87,48 @@ def train(
         from keisei.commands.benchmark_train import print_train_report
 
         print_train_report(report)
+
+
+@benchmark_app.command()
+def strength(
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="A run that was trained; without one the recipe is trained first."),
+    ] = None,
+    config: Config = None,
+    settings: Settings = None,
+    games: Annotated[int, typer.Option(min=2, help="Games against each bot.")] = 200,
+    compare: Annotated[
+        Path | None, typer.Option(help="An earlier report, as --json printed it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A recipe as a whole: games and plies per second, memory, Elo against alphabeta:2."""
+    from keisei.benchmark.strength import measure_run, read_figures
+    from keisei.commands.progress import progress_bar
+    from keisei.run_files import find_run
+
+    old = None if compare is None else read_figures(compare)
+    if run is None:
+        from keisei.config import load_config
+        from keisei.training.run import start_run
+
+        summary = start_run(load_config(config or "quickstart", settings or ()))
+        run_directory = summary.run_directory
+    else:
+        run_directory = find_run(run)
+    with progress_bar() as progress:
+        task = progress.add_task("loading", total=None)
+        report = measure_run(
+            run_directory,
+            games=games,
+            on_progress=lambda step, done, total: progress.update(
+                task, description=step, completed=done, total=total
+            ),
+        )
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        from keisei.commands.benchmark_strength import print_strength_report
+
+        print_strength_report(report, old)

@@ -30,6 +30,10 @@ UNSURE, WON, LOST, FIXED = 0, 1, -1, 2
 """What is certain of a node, for its mover. A fixed one is not looked into: it is a draw, or it
 repeats an earlier position, which one may do again and again but gets nowhere by."""
 
+REPEATING_COST: Final = 0.2
+"""What a position that occurred before is short of a draw, for the side at the root: to shuffle to
+and fro in a level position is no way to win it."""
+
 NEEDS_NETWORK, IS_CERTAIN = 0, 1
 """What a simulation has arrived at."""
 
@@ -195,6 +199,8 @@ def _arrive(forest: Forest, games: Games, tree: int, node: int, move: int) -> No
         certain = FIXED
         if checker != NO_WINNER:
             value = -1.0 if checker == mover else 1.0
+        else:
+            value = -REPEATING_COST if forest.path_lengths[tree] % 2 == 0 else REPEATING_COST
     elif termination:
         certain = FIXED if winner == NO_WINNER else (WON if winner == mover else LOST)
         value = 0.0 if winner == NO_WINNER else float(certain)

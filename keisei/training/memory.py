@@ -3,7 +3,16 @@
 import sys
 from pathlib import Path
 
+import torch
+
 _STATUS = Path("/proc/self/status")
+
+
+def video_megabytes() -> float | None:
+    """The most memory that tensors took on the GPU so far, in megabytes; None without a GPU."""
+    if not torch.cuda.is_initialized():
+        return None
+    return torch.cuda.max_memory_allocated() / (1 << 20)
 
 
 def resident_megabytes() -> float:

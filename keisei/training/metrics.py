@@ -44,6 +44,7 @@ TIME_LEARNING: Final = "time/learning"
 TIME_OTHER: Final = "time/other"
 
 MEMORY: Final = "memory/rss_mb"
+VIDEO_MEMORY: Final = "memory/vram_mb"
 
 EVALUATION_PREFIX: Final = "eval/"
 
@@ -81,6 +82,7 @@ MEANINGS: Final[dict[str, str]] = {
     TIME_LEARNING: "Seconds of this step in which the network learned.",
     TIME_OTHER: "Seconds of this step spent on everything else.",
     MEMORY: "Memory of the process, in MB.",
+    VIDEO_MEMORY: "The most that tensors took on the GPU so far, in MB; absent without one.",
     EVALUATION_PREFIX + "<opponent>/score": "Points per game, a draw being half a point.",
     EVALUATION_PREFIX + "<opponent>/low": "Lower end of the score's 95 % interval.",
     EVALUATION_PREFIX + "<opponent>/high": "Upper end of the score's 95 % interval.",

@@ -9,7 +9,7 @@ from keisei.selfplay.rollout import RolloutStats
 from keisei.shogi.pieces import Color
 from keisei.shogi.rules import Termination
 from keisei.training import metrics
-from keisei.training.memory import resident_megabytes
+from keisei.training.memory import resident_megabytes, video_megabytes
 
 
 def step_metrics(
@@ -28,6 +28,8 @@ def step_metrics(
     values[metrics.FORCED_MOVES] = rollout.forced_plies / rollout.plies
     values[metrics.GAMES_FINISHED] = float(len(rollout.outcomes))
     values[metrics.MEMORY] = resident_megabytes()
+    if (video := video_megabytes()) is not None:
+        values[metrics.VIDEO_MEMORY] = video
     if rollout.outcomes:
         values |= _game_metrics(rollout)
     if pool.is_active:

@@ -95,6 +95,7 @@ def fake_metrics(update: int, updates: int) -> dict[str, float]:
         "time/learning": 3.0,
         "time/other": 0.1,
         "memory/rss_mb": 812,
+        "memory/vram_mb": 1024,
     }
 
 

@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from keisei.evaluation.score import Score
 from keisei.shogi.rules import Termination
 from keisei.training import metrics as names
 from keisei.training.formats import count, duration, percent, short_count, small
+from keisei.training.memory import video_megabytes
 from keisei.training.metrics import evaluation_metrics, shares, strengths
 from tests.training.fake_run import fake_evaluation, fake_metrics
 
@@ -65,3 +67,10 @@ def test_shares_divide_what_there_is() -> None:
 def test_a_number_that_is_none_is_a_dash(write: object) -> None:
     assert callable(write)
     assert write(math.nan) == "-"
+
+
+def test_video_memory_is_told_only_where_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert video_megabytes() is None
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 3 << 20)
+    assert video_megabytes() == 3.0

@@ -1,0 +1,184 @@
+"""A recipe as a whole: how fast it trains, what memory it takes, how strong a player it makes.
+
+The figures of speed and memory are those that the run wrote down itself. Strength is measured by
+matches against the bots, the bots among each other included: so the rating relative to
+`YARDSTICK` is finite and has an honest interval also where nearly all games against it are lost.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
+
+from keisei import __version__, run_files
+from keisei.benchmark.machine import Machine, this_machine
+from keisei.errors import KeiseiError
+from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.player import Player
+from keisei.evaluation.players import make_player
+from keisei.evaluation.ratings import PairResult, rate
+from keisei.evaluation.score import Score
+from keisei.files import read_bytes
+from keisei.training import metrics
+from keisei.training.journal import History
+
+YARDSTICK: Final = "alphabeta:2"
+BOTS: Final = ("random", "greedy", "alphabeta:1", YARDSTICK)
+"""Who is played; each of them is a clear step up from the one before."""
+
+PACKAGES: Final = ("torch", "numpy", "numba")
+
+Progress = Callable[[str, int, int], None]
+"""``on_progress(what, done, total)``."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A line of the table."""
+
+    name: str
+    value: float
+    unit: str
+    more_is_better: bool
+
+
+@dataclass(frozen=True)
+class StrengthReport:
+    """All that was measured of a run."""
+
+    machine: Machine
+    run: str
+    recipe: dict[str, str]
+    """What was trained, in a few words."""
+
+    plies_per_second: float
+    games_per_second: float
+    peak_memory: float
+    """Of the process, in MB."""
+
+    peak_video_memory: float | None
+    """Of the GPU, in MB; None where there is none."""
+
+    elo: float
+    """Relative to `YARDSTICK`."""
+
+    interval: tuple[float, float]
+    """95 % of it."""
+
+    scores: dict[str, Score]
+    """Against each bot."""
+
+    def figures(self) -> Iterator[Figure]:
+        """The table, line by line."""
+        yield Figure("games", self.games_per_second, "/s", True)
+        yield Figure("plies", self.plies_per_second, "/s", True)
+        yield Figure("peak memory", self.peak_memory, " MB", False)
+        if self.peak_video_memory is not None:
+            yield Figure("peak video memory", self.peak_video_memory, " MB", False)
+        for name, score in self.scores.items():
+            yield Figure(f"score against {name}", 100 * score.score, " %", True)
+        yield Figure(f"Elo against {YARDSTICK}", self.elo, "", True)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "keisei": __version__,
+            "machine": self.machine.as_dict(),
+            "run": self.run,
+            "recipe": self.recipe,
+            "figures": {figure.name: figure.value for figure in self.figures()},
+            "elo_interval": list(self.interval),
+            "results": {
+                name: {"black": list(score.black), "white": list(score.white)}
+                for name, score in self.scores.items()
+            },
+        }
+
+
+def measure_run(
+    run_directory: Path,
+    *,
+    games: int,
+    seed: int = 0,
+    on_progress: Progress = lambda what, done, total: None,
+) -> StrengthReport:
+    """Measure a run that has been trained; `games` against each bot.
+
+    Raises:
+        KeiseiError: It is no run, or has not been trained.
+    """
+    history = History.read(run_directory)
+    if not history.steps:
+        raise KeiseiError(f"{run_directory} has not been trained yet: there is nothing to measure")
+    player = make_player(str(run_directory))
+    results, scores = _play(player, games, seed, on_progress)
+    ratings = rate(results, anchor=YARDSTICK)
+    seconds = sum(step.metrics.get(name, 0.0) for step in history.steps for name in metrics.TIMES)
+    last = history.steps[-1]
+    video = [step.metrics.get(metrics.VIDEO_MEMORY) for step in history.steps]
+    return StrengthReport(
+        machine=this_machine(PACKAGES),
+        run=player.name,
+        recipe=_recipe(run_directory, history),
+        plies_per_second=last.timestep / seconds,
+        games_per_second=last.games / seconds,
+        peak_memory=max(step.metrics.get(metrics.MEMORY, 0.0) for step in history.steps),
+        peak_video_memory=max((value for value in video if value is not None), default=None),
+        elo=ratings.rating(player.name),
+        interval=ratings.interval(player.name),
+        scores=scores,
+    )
+
+
+def read_figures(path: Path) -> dict[str, float]:
+    """The figures of an earlier report, to compare with."""
+    try:
+        figures = json.loads(read_bytes(path))["figures"]
+        return {str(name): float(value) for name, value in figures.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise KeiseiError(f"{path} is no report of `keisei benchmark strength --json`") from error
+
+
+def _play(
+    player: Player, games: int, seed: int, on_progress: Progress
+) -> tuple[list[PairResult], dict[str, Score]]:
+    bots = [make_player(word) for word in BOTS]
+    pairs = [(player, bot) for bot in bots] + list(combinations(bots, 2))
+    results: list[PairResult] = []
+    scores: dict[str, Score] = {}
+    for number, (one, other) in enumerate(pairs):
+        on_progress(f"{one.name} against {other.name}", number, len(pairs))
+        score = play_match(one, other, MatchSettings(games=games, seed=seed + number)).score
+        results += pair_results(one.name, other.name, score)
+        if one is player:
+            scores[other.name] = score
+    for bot in bots:
+        bot.close()
+    return results, scores
+
+
+def pair_results(player: str, opponent: str, score: Score) -> list[PairResult]:
+    """A match as the ratings want it: by who was Black."""
+    won, drawn, lost = score.white
+    return [
+        PairResult(player, opponent, *score.black),
+        PairResult(opponent, player, lost, drawn, won),
+    ]
+
+
+def _recipe(run_directory: Path, history: History) -> dict[str, str]:
+    config = run_files.read_config(run_directory)
+    model, facts = config["model"], history.facts
+    last = history.steps[-1]
+    return {
+        "network": f"{model['type']} {model['tower_depth']}x{model['tower_width']}",
+        "planes": str(config["env"]["input_features"]),
+        "games at once": str(config["env"]["num_games"]),
+        "trained plies": f"{last.timestep:,}",
+        "minutes": f"{last.seconds / 60:.1f}",
+        "device": str(facts.get("device", "?")),
+        "threads": str(facts.get("threads", "?")),
+        "precision": str(facts.get("precision", "?")),
+    }
