@@ -18,6 +18,9 @@ from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
 from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
+from keisei.commands.evaluate import evaluate
+from keisei.commands.ladder import ladder
+from keisei.commands.match import match
 from keisei.commands.perft import perft
 from keisei.commands.play import play
 from keisei.commands.runs import runs
@@ -35,7 +38,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _command in (train, play, runs, describe, doctor, perft, show, convert):
+for _command in (
+    train, play, runs, match, ladder, evaluate, describe, doctor, perft, show, convert
+):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")
 

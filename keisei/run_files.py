@@ -11,6 +11,9 @@ from keisei.files import read_bytes
 RUNS: Final = "runs"
 """The directory that holds the runs unless the settings say otherwise."""
 
+LADDER: Final = f"{RUNS}/ladder.sqlite3"
+"""Results of all players, of runs and others: see `keisei.evaluation.results`."""
+
 CONFIG: Final = "config.json"
 """The settings that were in effect."""
 
@@ -19,6 +22,12 @@ METRICS: Final = "metrics.jsonl"
 
 LOG: Final = "run.log"
 """What was logged."""
+
+STRENGTH: Final = "strength.json"
+"""How strong its checkpoints are: see `keisei.evaluation.run_strength`."""
+
+ELO_PLOT: Final = "plots/elo.png"
+"""The same as a picture; the report has one of its own, of the scores during training."""
 
 REPORT: Final = "report.html"
 """The run on one page."""

@@ -11,6 +11,7 @@ from typing import Final, Self
 
 import numpy as np
 
+from keisei.evaluation import standards
 from keisei.evaluation.choices import BROKE_RULES, FAILED, RESIGNS
 from keisei.evaluation.player import Player
 from keisei.evaluation.score import Score
@@ -38,8 +39,8 @@ class MatchSettings:
 
     games: int
     seed: int = 0
-    ply_limit: int = 512
-    opening_plies: int = 4
+    ply_limit: int = standards.PLY_LIMIT
+    opening_plies: int = standards.OPENING_PLIES
     """Random legal moves at the start of each game."""
 
     openings: tuple[str, ...] = (STARTPOS_SFEN,)

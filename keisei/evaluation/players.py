@@ -15,9 +15,12 @@ A word is a kind with its main setting, then further settings as ``,name=value``
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
+
+from pydantic import ValidationError
 
 from keisei.checkpoints.network import StoredNetwork, load_network
 from keisei.config_schema import DeviceConfig
@@ -76,6 +79,18 @@ class _Word(NamedTuple):
             )
 
 
+@contextmanager
+def open_players(
+    words: Iterable[str], *, device: str = "cpu", threads: int = 0
+) -> Iterator[list[Player]]:
+    """The players that some words name, which are closed at the end of the ``with`` block."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(closing(make_player(word, device=device, threads=threads)))
+            for word in words
+        ]
+
+
 def make_player(word: str, *, device: str = "cpu", threads: int = 0) -> Player:
     """The player that a word names.
 
@@ -100,7 +115,7 @@ def make_player(word: str, *, device: str = "cpu", threads: int = 0) -> Player:
         return _alphabeta(taken, argument, threads or usable_cpus())
     if kind == "usi":
         return _usi(taken, argument, threads or usable_cpus())
-    return _network(taken, DeviceConfig(device=device, torch_threads=threads))
+    return _network(taken, device_config(device, threads))
 
 
 def _alphabeta(word: _Word, depth: str, threads: int) -> Player:
@@ -154,6 +169,17 @@ def _policy_player(word: _Word, network: StoredNetwork, device: DeviceConfig) ->
     temperature = word.take("temperature", _temperature, 0.0)
     mate_in_one = word.take("mate", _switch, True)
     word.require_empty("temperature (0 or more) and mate (on or off)")
+    return policy_player(network, device, temperature=temperature, mate_in_one=mate_in_one)
+
+
+def policy_player(
+    network: StoredNetwork,
+    device: DeviceConfig,
+    *,
+    temperature: float = 0.0,
+    mate_in_one: bool = True,
+) -> PolicyPlayer:
+    """A stored network as a player, by its policy alone."""
     suffix = f",temperature={temperature:g}" if temperature else ""
     suffix += "" if mate_in_one else ",mate=off"
     return PolicyPlayer(
@@ -189,6 +215,14 @@ def inference_of(network: StoredNetwork, device: DeviceConfig) -> Inference:
     """A stored network, ready to be asked."""
     compute = choose_compute(device)
     return Inference(compute.prepare(network.model), compute, network.spec)
+
+
+def device_config(device: str, threads: int) -> DeviceConfig:
+    """Where networks compute, and with how many threads of torch; 0: one for each core."""
+    try:
+        return DeviceConfig(device=device, torch_threads=threads)
+    except ValidationError as error:
+        raise KeiseiError(f"device {device}: {error.errors()[0]['msg']}") from None
 
 
 def _temperature(text: str) -> float:

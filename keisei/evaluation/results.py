@@ -17,14 +17,12 @@ from typing import Any, Final, Self
 
 from keisei import __version__
 from keisei.errors import KeiseiError
+from keisei.evaluation import standards
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.player import Player
 from keisei.evaluation.ratings import PairResult
-from keisei.run_files import RUNS
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.pieces import Color
-
-DEFAULT_STORE: Final = Path(RUNS) / "ladder.sqlite3"
 
 FORMAT_VERSION: Final = 1
 """Raised by each change that older readers can't cope with; it is the file's ``user_version``."""
@@ -75,8 +73,8 @@ class StoreError(KeiseiError):
 class Conditions:
     """How games were played. Only games under the same conditions can be rated together."""
 
-    opening_plies: int = 4
-    ply_limit: int = 512
+    opening_plies: int = standards.OPENING_PLIES
+    ply_limit: int = standards.PLY_LIMIT
     declaration: str = "points 27"
     openings: str = "startpos"
     """``startpos``, or how many positions, with a sum of them."""

@@ -1,17 +1,13 @@
-"""The plots of a report: from a run's history to PNG pictures.
+"""The plots of a report: from a run's history to PNG pictures."""
 
-Only matplotlib's `Figure` is used, none of pyplot's global state, so a plot can be drawn anywhere:
-in a thread, without a screen, next to someone else's figures.
-"""
-
-import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
+from keisei import plotting
+from keisei.plotting import COLORS, HEIGHT, INK
 from keisei.training import metrics as names
 from keisei.training.journal import History
 from keisei.training.metrics import strengths
@@ -19,17 +15,9 @@ from keisei.training.metrics import strengths
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK: Final = "#2b2a27"
-FAINT: Final = "#d9d4c7"
-COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
-
 _BLACK_WINS, _WHITE_WINS, _DRAWS, _PLY_LIMIT = "#2b2a27", "#d8cdb4", "#e69f00", "#d55e00"
 _TIME_COLORS: Final = ("#009e73", "#56b4e9", "#cc79a7", "#b9b4a7")
 
-_DPI: Final = 144
-_WIDTH: Final = 9.0
-_HEIGHT: Final = 3.4
 _NEIGHBOURHOODS: Final = 30
 """The smooth curve over a noisy one averages values within one part in so many on either side."""
 
@@ -55,11 +43,7 @@ def png(figure: Figure) -> bytes:
     """A figure as a PNG file."""
     for axes in figure.axes:
         axes.set_xlim(left=0)  # once everything is plotted: it ends the scaling of the axis
-    FigureCanvasAgg(figure)
-    buffer = io.BytesIO()
-    # No metadata: the same run gives the same bytes.
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+    return plotting.png(figure)
 
 
 def draw_strength(history: History) -> Figure | None:
@@ -203,20 +187,12 @@ PLOTS: Final = (
 """The plots of a report, in its order."""
 
 
-def _figure(rows: int, columns: int, *, height: float = _HEIGHT) -> "tuple[Figure, list[Axes]]":
-    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI, layout="constrained", facecolor="white")
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
-    all_axes: list[Axes] = list(grid.flat)
+def _figure(rows: int, columns: int, *, height: float = HEIGHT) -> "tuple[Figure, list[Axes]]":
+    figure, all_axes = plotting.new_figure(rows, columns, height=height)
     for axes in all_axes:
-        for side, spine in axes.spines.items():
-            spine.set_visible(side in ("left", "bottom"))
-            spine.set_color(INK)
-        axes.grid(axis="y", color=FAINT, linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.tick_params(colors=INK, labelsize=9)
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    for axes in grid[-1]:
-        axes.set_xlabel("plies", fontsize=9, color=INK)
+        plotting.count_plies(axes)
+    for axes in all_axes[-columns:]:
+        plotting.name_plies(axes)
     return figure, all_axes
 
 

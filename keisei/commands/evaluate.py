@@ -1,0 +1,115 @@
+"""``keisei evaluate``: how strong a run has become, checkpoint by checkpoint."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keisei.commands.strength_options import (
+    DEFAULT_STORE,
+    PLAYER_HELP,
+    AsJson,
+    Device,
+    Games,
+    OpeningPlies,
+    PlyLimit,
+    Seed,
+    Store,
+    Threads,
+)
+from keisei.evaluation import standards
+from keisei.run_files import ELO_PLOT, STRENGTH, find_run
+
+if TYPE_CHECKING:
+    from keisei.evaluation.match import MatchSettings
+    from keisei.evaluation.run_strength import RunStrength
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run, by path or name.")],
+    opponents: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLAYER",
+            show_default=", ".join(standards.OPPONENTS),
+            help=f"{PLAYER_HELP} May be given several times.",
+        ),
+    ] = None,
+    games: Games = standards.GAMES,
+    checkpoints: Annotated[
+        int, typer.Option(min=1, help="How many of the run's checkpoints, the newest included.")
+    ] = standards.CHECKPOINTS,
+    store: Store = DEFAULT_STORE,
+    opening_plies: OpeningPlies = standards.OPENING_PLIES,
+    ply_limit: PlyLimit = standards.PLY_LIMIT,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", show_default=f"RUN/{ELO_PLOT}", help="Elo over plies."),
+    ] = None,
+    device: Device = "auto",
+    threads: Threads = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a run: its checkpoints play standard opponents and are put on one Elo scale.
+
+    Only games that are not stored yet are played. The results go into strength.json of the run.
+    """
+    from keisei.evaluation.match import MatchSettings
+
+    directory = find_run(run)
+    settings = MatchSettings(
+        games=games, seed=seed, ply_limit=ply_limit, opening_plies=opening_plies
+    )
+    strength = _measure(directory, opponents, settings, checkpoints, store, device, threads)
+    picture = plot or directory / ELO_PLOT
+    _write(strength, directory / STRENGTH, picture)
+    if as_json:
+        typer.echo(json.dumps(strength.as_dict(), indent=2))
+    else:
+        from keisei.commands.strength_tables import print_run_strength
+
+        print_run_strength(strength)
+        typer.echo(f"written: {directory / STRENGTH}, {picture}")
+
+
+def _measure(
+    directory: Path,
+    words: list[str] | None,
+    settings: "MatchSettings",
+    checkpoints: int,
+    store: Path,
+    device: str,
+    threads: int,
+) -> "RunStrength":
+    from keisei.commands.progress import progress_bar
+    from keisei.commands.strength_tables import show_progress
+    from keisei.evaluation.players import device_config, open_players
+    from keisei.evaluation.results import ResultStore
+    from keisei.evaluation.run_strength import measure_run
+
+    with progress_bar() as bar, ResultStore(store, create=True) as results:
+        task = bar.add_task("loading", total=None)
+        with open_players(
+            words or standards.OPPONENTS, device=device, threads=threads
+        ) as opponents:
+            return measure_run(
+                directory,
+                opponents,
+                settings,
+                results,
+                checkpoints=checkpoints,
+                device=device_config(device, threads),
+                on_games=lambda now: show_progress(bar, task, now),
+            )
+
+
+def _write(strength: "RunStrength", results: Path, picture: Path) -> None:
+    from keisei.evaluation.strength_plots import draw_run
+    from keisei.files import write_atomically
+    from keisei.plotting import png
+
+    write_atomically(results, json.dumps(strength.as_dict(), indent=2).encode())
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(picture, png(draw_run(strength)))

@@ -1,0 +1,93 @@
+"""``keisei ladder``: who is how strong."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keisei.commands.strength_options import (
+    DEFAULT_STORE,
+    PLAYER_HELP,
+    AsJson,
+    Device,
+    Games,
+    OpeningPlies,
+    PlyLimit,
+    Seed,
+    Store,
+    Threads,
+)
+from keisei.evaluation import standards
+
+if TYPE_CHECKING:
+    from keisei.evaluation.match import MatchSettings
+    from keisei.evaluation.results import ResultStore
+
+
+def ladder(
+    players: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PLAYER]...", show_default=False, help=f"{PLAYER_HELP} None: what is stored."
+        ),
+    ] = None,
+    games: Games = standards.GAMES,
+    store: Store = DEFAULT_STORE,
+    opening_plies: OpeningPlies = standards.OPENING_PLIES,
+    ply_limit: PlyLimit = standards.PLY_LIMIT,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the ladder as well.")
+    ] = None,
+    device: Device = "auto",
+    threads: Threads = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Rate players: each two play what is missing to so many games, then all stored games count.
+
+    Without players, show the ladder of what is stored.
+    """
+    from keisei.evaluation.ladder import read_ladder
+    from keisei.evaluation.match import MatchSettings
+    from keisei.evaluation.results import Conditions, ResultStore
+
+    settings = MatchSettings(
+        games=games, seed=seed, ply_limit=ply_limit, opening_plies=opening_plies
+    )
+    with ResultStore(store, create=bool(players)) as results:
+        shown = _play(players, settings, results, device, threads) if players else None
+        found = read_ladder(results, Conditions.of(settings), shown)
+    if plot is not None:
+        from keisei.evaluation.strength_plots import draw_ladder
+        from keisei.files import write_atomically
+        from keisei.plotting import png
+
+        write_atomically(plot, png(draw_ladder(found)))
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        from keisei.commands.strength_tables import print_ladder
+
+        print_ladder(found)
+
+
+def _play(
+    words: list[str], settings: "MatchSettings", results: "ResultStore", device: str, threads: int
+) -> list[str]:
+    """Play what is missing; returns the identities of the players."""
+    from keisei.commands.progress import progress_bar
+    from keisei.commands.strength_tables import show_progress
+    from keisei.errors import KeiseiError
+    from keisei.evaluation.ladder import play_missing, round_robin
+    from keisei.evaluation.players import open_players
+
+    with progress_bar() as bar:
+        task = bar.add_task("loading", total=None)
+        with open_players(words, device=device, threads=threads) as players:
+            if not (pairs := round_robin(players)):
+                raise KeiseiError("a ladder needs at least two different players")
+            play_missing(
+                results, pairs, settings, on_games=lambda now: show_progress(bar, task, now)
+            )
+            return [player.identity for player in players]

@@ -1,0 +1,201 @@
+"""How strong a run has become: its checkpoints against the standard opponents, on one ladder."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keisei import __version__
+from keisei.checkpoints.manifest import CheckpointError
+from keisei.checkpoints.network import load_network
+from keisei.checkpoints.rotation import list_checkpoints
+from keisei.config_schema import DeviceConfig
+from keisei.errors import KeiseiError
+from keisei.evaluation import standards
+from keisei.evaluation.ladder import (
+    Ladder,
+    Progress,
+    Standing,
+    distinct,
+    play_missing,
+    read_ladder,
+    round_robin,
+    score_between,
+)
+from keisei.evaluation.match import MatchSettings
+from keisei.evaluation.player import Player
+from keisei.evaluation.players import policy_player
+from keisei.evaluation.results import Conditions, ResultStore
+from keisei.evaluation.score import Score
+from keisei.run_files import CHECKPOINTS
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint that can be played with."""
+
+    timestep: int
+    player: Player
+
+
+@dataclass(frozen=True)
+class CheckpointStrength:
+    """How strong the network of a checkpoint is."""
+
+    timestep: int
+    """Plies that it had learned from."""
+
+    standing: Standing
+    scores: dict[str, Score]
+    """Against each opponent, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunStrength:
+    """What came out."""
+
+    run: str
+    checkpoints: tuple[CheckpointStrength, ...]
+    """The oldest first."""
+
+    opponents: tuple[Standing, ...]
+    """The strongest first."""
+
+    ladder: Ladder
+    left_out: tuple[str, ...]
+    """Why checkpoints could not be measured."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        ladder = self.ladder.as_dict()
+        del ladder["players"]
+        return {
+            "run": self.run,
+            "keisei": __version__,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            **ladder,
+            "checkpoints": [
+                {
+                    "timestep": checkpoint.timestep,
+                    **_rating(checkpoint.standing),
+                    "scores": {name: _score(score) for name, score in checkpoint.scores.items()},
+                }
+                for checkpoint in self.checkpoints
+            ],
+            "opponents": [_rating(standing) for standing in self.opponents],
+            "left_out": list(self.left_out),
+        }
+
+
+def measure_run(
+    run_directory: Path,
+    opponents: Sequence[Player],
+    settings: MatchSettings,
+    store: ResultStore,
+    *,
+    checkpoints: int = standards.CHECKPOINTS,
+    device: DeviceConfig,
+    on_games: Callable[[Progress], None] | None = None,
+) -> RunStrength:
+    """Let checkpoints of a run play the opponents, as far as they have not done so yet.
+
+    The opponents play each other too: so the ratings hang together also where a network wins or
+    loses everything.
+
+    Raises:
+        KeiseiError: The run has no checkpoint that can be loaded.
+    """
+    chosen, problems = load_spread(
+        list_checkpoints(run_directory / CHECKPOINTS), checkpoints, device
+    )
+    if not chosen:
+        reasons = "".join(f"\n  {problem}" for problem in problems) or " there is none"
+        raise KeiseiError(f"no checkpoint of {run_directory} can be measured:{reasons}")
+    networks = [checkpoint.player for checkpoint in chosen]
+    opponents = distinct(opponents)
+    standard, others = [], []
+    for pair in round_robin(opponents):
+        is_standard = all(player.identity in standards.OPPONENTS for player in pair)
+        (standard if is_standard else others).append(pair)
+    others += [pair for pair in product(networks, opponents) if len(distinct(pair)) == 2]
+    more = replace(settings, games=settings.games * standards.MORE_GAMES_OF_OPPONENTS)
+    play_missing(store, standard, more, on_games=on_games)
+    play_missing(store, others, settings, on_games=on_games)
+    shown = [player.identity for player in (*opponents, *networks)]
+    ladder = read_ladder(store, Conditions.of(settings), shown)
+    return RunStrength(
+        run=run_directory.resolve().name,
+        checkpoints=tuple(_strength(checkpoint, opponents, ladder) for checkpoint in chosen),
+        opponents=tuple(
+            standing
+            for standing in ladder.standings
+            if standing.identity in {opponent.identity for opponent in opponents}
+        ),
+        ladder=ladder,
+        left_out=tuple(problems),
+    )
+
+
+def load_spread(
+    paths: Sequence[Path], wanted: int, device: DeviceConfig
+) -> tuple[list[Checkpoint], list[str]]:
+    """(checkpoints evenly spread over those that can be loaded, why others can't be).
+
+    The newest good one is always among them. Of the rest only those are loaded that are chosen.
+    """
+    good: dict[Path, Checkpoint] = {}
+    problems = []
+    left = list(paths)
+    while chosen := spread(left, wanted):
+        for path in chosen:
+            try:
+                good[path] = good.get(path) or _load(path, device)
+            except CheckpointError as error:
+                problems.append(str(error))
+                left.remove(path)
+        if all(path in good for path in chosen):
+            break
+    by_identity = {good[path].player.identity: good[path] for path in chosen}
+    return list(by_identity.values()), problems
+
+
+def spread(paths: Sequence[Path], wanted: int) -> list[Path]:
+    """So many, evenly spread, with the first and the last; the last if it is one."""
+    if len(paths) <= wanted:
+        return list(paths)
+    last = len(paths) - 1
+    places = [last] if wanted == 1 else [round(i * last / (wanted - 1)) for i in range(wanted)]
+    return [paths[place] for place in places]
+
+
+def _load(path: Path, device: DeviceConfig) -> Checkpoint:
+    network = load_network(path)
+    return Checkpoint(network.timestep, policy_player(network, device))
+
+
+def _strength(
+    checkpoint: Checkpoint, opponents: Iterable[Player], ladder: Ladder
+) -> CheckpointStrength:
+    identity = checkpoint.player.identity
+    return CheckpointStrength(
+        checkpoint.timestep,
+        ladder.standing(identity),
+        {
+            ladder.standing(opponent.identity).name: score_between(
+                ladder.results, identity, opponent.identity
+            )
+            for opponent in opponents
+            if opponent.identity != identity
+        },
+    )
+
+
+def _rating(standing: Standing) -> dict[str, Any]:
+    fields = asdict(standing)
+    return {name: fields[name] for name in ("name", "identity", "elo", "low", "high", "games")}
+
+
+def _score(score: Score) -> dict[str, float]:
+    low, high = score.interval
+    return {"score": score.score, "low": low, "high": high, "games": score.games}

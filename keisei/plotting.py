@@ -1,0 +1,62 @@
+"""How plots look, wherever they are drawn: ink, colours, figures, PNG files.
+
+Only matplotlib's `Figure` is used, none of pyplot's global state, so a plot can be drawn anywhere:
+in a thread, without a screen, next to someone else's figures.
+"""
+
+import io
+from typing import TYPE_CHECKING, Final, Literal
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK: Final = "#2b2a27"
+FAINT: Final = "#d9d4c7"
+COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
+
+HEIGHT: Final = 3.4
+_WIDTH: Final = 9.0
+_DPI: Final = 144
+
+
+def new_figure(
+    rows: int = 1, columns: int = 1, *, height: float = HEIGHT, grid: Literal["x", "y"] = "y"
+) -> "tuple[Figure, list[Axes]]":
+    """A figure with its axes, row by row, which share their x axis; `grid` lines cross that axis.
+
+    `height` is in inches.
+    """
+    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI, layout="constrained", facecolor="white")
+    all_axes: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, sharex=True).flat)
+    for axes in all_axes:
+        for side, spine in axes.spines.items():
+            spine.set_visible(side in ("left", "bottom"))
+            spine.set_color(INK)
+        axes.grid(axis=grid, color=FAINT, linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.tick_params(colors=INK, labelsize=9)
+    return figure, all_axes
+
+
+def count_plies(axes: "Axes") -> None:
+    """Plies along the x axis, as 20k or 1.5M."""
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+
+
+def name_plies(axes: "Axes") -> None:
+    """Say that the x axis counts plies."""
+    axes.set_xlabel("plies", fontsize=9, color=INK)
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as a PNG file."""
+    FigureCanvasAgg(figure)
+    buffer = io.BytesIO()
+    # No metadata: the same figure gives the same bytes.
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
