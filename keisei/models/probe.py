@@ -5,7 +5,6 @@ ends the process with SIGILL, which cannot be caught. ``python -m keisei.models.
 1`` is that process: it prints how many times as fast as float32 a training step is.
 """
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,10 +12,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import torch
+
+from keisei.child_processes import module_environment
 
 PROBE_SECONDS: Final = 120.0
 """How long the probe may take; it needs a few seconds, most of them to import torch."""
@@ -57,16 +57,13 @@ def probe_precision(device: str, dtype: torch.dtype, threads: int) -> Probe:
     """Try training steps under autocast to `dtype` in another process. Done once per process."""
     name = str(dtype).removeprefix("torch.")
     command = [sys.executable, "-m", "keisei.models.probe", device, name, str(threads)]
-    package_root = str(Path(__file__).resolve().parents[2])
-    paths = [package_root, os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
     try:
         result = subprocess.run(
             command,
             capture_output=True,
             text=True,
             timeout=PROBE_SECONDS,
-            env=environment,
+            env=module_environment(),
             check=False,
         )
     except subprocess.TimeoutExpired:
