@@ -90,8 +90,9 @@ class RunState:
         self._extend_trends(event.metrics)
 
     def evaluate(self, event: EvaluationEnd) -> None:
-        """The network has been measured."""
-        self._hear(event.progress)
+        """The network has been measured, now or, in the background, as it was a while ago."""
+        if event.progress.seconds >= self.progress.seconds:
+            self._hear(event.progress)
         for opponent, strength in names.strengths(names.evaluation_metrics(event.scores)).items():
             self.scores.setdefault(opponent, []).append(strength)
 

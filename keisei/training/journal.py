@@ -152,6 +152,14 @@ class History:
         return _latest_by_update(entry for entry in self.entries if entry.event == EVALUATION)
 
     @property
+    def furthest(self) -> Entry:
+        """The entry that tells how far the run has come; there must be one.
+
+        That need not be the last: an evaluation in the background tells of an earlier moment.
+        """
+        return max(reversed(self.entries), key=lambda entry: entry.update)
+
+    @property
     def starts(self) -> tuple[Entry, ...]:
         """The beginnings of sessions: the first, and one for each resume."""
         return tuple(entry for entry in self.entries if entry.event == START)

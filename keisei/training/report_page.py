@@ -151,7 +151,7 @@ def _cards(history: History) -> str:
                 _card(f"against {opponent}", percent(result.score, 1), interval, strong=True)
             )
     if history.entries:
-        last = history.entries[-1]
+        last = history.furthest
         _, speeds = history.series(names.SPS)
         mean = sum(speeds) / len(speeds) if speeds else None
         cards += [

@@ -78,8 +78,8 @@ def summarize(run_directory: Path, *, now: float) -> ListedRun:
         return ListedRun(name, "broken", note=str(error))
     if not history.entries:
         return ListedRun(name, "broken", note=f"{run_files.METRICS} has no readable line")
-    last = history.entries[-1]
-    state, note = _state(history, last, now)
+    furthest = history.furthest
+    state, note = _state(history, history.entries[-1], now)
     scores: dict[str, Strength] = {}
     for evaluation in history.evaluations:
         scores |= strengths(evaluation.metrics)
@@ -88,11 +88,11 @@ def summarize(run_directory: Path, *, now: float) -> ListedRun:
         name=name,
         state=state,
         note=note,
-        timestep=last.timestep,
-        total_timesteps=last.total_timesteps,
-        update=last.update,
-        games=last.games,
-        seconds=last.seconds,
+        timestep=furthest.timestep,
+        total_timesteps=furthest.total_timesteps,
+        update=furthest.update,
+        games=furthest.games,
+        seconds=furthest.seconds,
         started=history.entries[0].time,
         scores=scores,
         model=_model(config),

@@ -200,6 +200,18 @@ def test_eta_follows_this_sessions_speed(tmp_path: Path) -> None:
     assert state.seconds_left == pytest.approx(20 * SECONDS_PER_STEP - 5.0)
 
 
+def test_a_late_evaluation_is_shown_but_does_not_set_the_run_back(tmp_path: Path) -> None:
+    state = state_after(tmp_path, 45)
+    progress, scores = state.progress, list(state.scores["greedy"])
+    late = fake_evaluation(44, UPDATES)
+    state.evaluate(late)
+    assert state.progress == progress
+    assert [result.score for result in state.scores["greedy"]] == [
+        *(result.score for result in scores),
+        late.scores["greedy"].score,
+    ]
+
+
 def test_a_time_limit_counts_if_it_comes_first(tmp_path: Path) -> None:
     config = fake_config(UPDATES)
     config = config.model_copy(update={"run": config.run.model_copy(update={"max_minutes": 5.0})})

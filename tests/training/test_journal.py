@@ -139,6 +139,18 @@ def test_history_tells_the_run(tmp_path: Path) -> None:
     assert History(history.entries[:5]).end == entry("end", 2, reason="interrupted")
 
 
+def test_an_evaluation_may_be_told_late(tmp_path: Path) -> None:
+    write(
+        tmp_path, entry(update=1), entry(update=2), entry("evaluation", update=1), entry(update=3),
+        entry("evaluation", update=2),
+    )  # fmt: skip
+    history = History.read(tmp_path)
+    assert [found.timestep for found in history.evaluations] == [100, 200]
+    assert (history.furthest.event, history.furthest.update) == ("step", 3)
+    end = History((*history.entries, entry("end", update=3)))
+    assert end.furthest.event == "end", "of several of one update, the last"
+
+
 def test_an_empty_history_has_nothing_to_tell() -> None:
     history = History(())
     assert history.end is None

@@ -8,7 +8,7 @@ from keisei.errors import KeiseiError
 from keisei.training.events import EventBus, TrainingEnd
 from keisei.training.runs import list_runs, summarize
 from keisei.training.trackers import JsonlTracker
-from tests.training.fake_run import PLIES_PER_STEP, fake_events
+from tests.training.fake_run import PLIES_PER_STEP, fake_evaluation, fake_events
 
 LONG_AGO, SOON = 0.0, 10.0**12
 
@@ -33,6 +33,16 @@ def test_a_run_is_summarized(tmp_path: Path) -> None:
     assert (run.model, run.parameters) == ("resnet 2x64", 213_504)
     assert list(run.scores) == ["random", "greedy"]
     assert run.scores["greedy"].games == 128
+
+
+def test_a_late_evaluation_does_not_set_a_run_back(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "one", is_killed=True)
+    tracker = JsonlTracker(directory)
+    tracker._is_ready = True
+    tracker.on_evaluation(fake_evaluation(7, 20))
+    run = summarize(directory, now=SOON)
+    assert (run.update, run.games, run.seconds) == (10, 1_300, 60.0)
+    assert run.scores["greedy"].score == fake_evaluation(10, 20).scores["greedy"].score
 
 
 @pytest.mark.parametrize(

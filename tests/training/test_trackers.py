@@ -26,6 +26,7 @@ from keisei.training.trackers import (
 from tests.training.fake_run import (
     PLIES_PER_STEP,
     fake_config,
+    fake_evaluation,
     fake_events,
     fake_metrics,
     progress_at,
@@ -156,6 +157,19 @@ def test_tensorboard_shows_a_resumed_run_without_a_fold(tmp_path: Path) -> None:
     steps = [step // PLIES_PER_STEP for step, _ in scalars(tmp_path, "charts/SPS")]
     assert steps == list(range(1, 21))
     killed._writer.close()
+
+
+def test_tensorboard_has_late_evaluations_at_their_place(tmp_path: Path) -> None:
+    tracker = TensorBoardTracker(tmp_path)
+    late = [fake_evaluation(update, 20) for update in (3, 7)]
+    for event in fake_events(tmp_path, updates=20, last=9, evaluation_interval=0):
+        if isinstance(event, StepEnd) and event.progress.update in (6, 9):
+            tracker.on_evaluation(late.pop(0))
+        EventBus([tracker]).emit(event)
+    steps = [step // PLIES_PER_STEP for step, _ in scalars(tmp_path, "eval/greedy/score")]
+    assert steps == [3, 7]
+    steps = [step // PLIES_PER_STEP for step, _ in scalars(tmp_path, "charts/SPS")]
+    assert steps == list(range(1, 10)), "nothing is purged"
 
 
 def test_trackers_follow_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
