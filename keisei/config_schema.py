@@ -239,6 +239,10 @@ class EvaluationConfig(Section):
     interval: NonNegative = Field(
         25, description="Updates between evaluations; 0: only at the end."
     )
+    background: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="Evaluate in another process beside training; auto: with a free core or a GPU.",
+    )
     games: Positive = Field(128, description="Games against each opponent, colours alternating.")
     final_games: Positive = Field(400, description="Games against each opponent at the end.")
     opponents: tuple[Text, ...] = Field(

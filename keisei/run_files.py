@@ -41,6 +41,9 @@ CHECKPOINTS: Final = "checkpoints"
 GAMES: Final = "games"
 """Sample games as KIF and CSA files."""
 
+EVALUATING: Final = "evaluating"
+"""Networks that are being measured in the background; gone when the run has ended."""
+
 TENSORBOARD: Final = "tensorboard"
 """TensorBoard's event files."""
 

@@ -22,6 +22,7 @@ TINY = (
     "device.device=cpu",
     "device.torch_threads=1",
     "evaluation.interval=0",
+    "evaluation.background=off",
     "evaluation.final_games=4",
     "evaluation.ply_limit=20",
     "checkpoint.interval=1",

@@ -10,6 +10,7 @@ from keisei import __version__
 from keisei.config_schema import AppConfig
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import RolloutBuffer
+from keisei.training.background import is_in_background
 
 
 def run_facts(config: AppConfig, agent: PPOAgent, buffer: RolloutBuffer) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def run_facts(config: AppConfig, agent: PPOAgent, buffer: RolloutBuffer) -> dict
         "threads": compute.threads,
         "buffer_bytes_per_ply": round(buffer.bytes_per_ply, 1),
         "minibatch_size": agent.minibatch_size,
+        "background_evaluation": is_in_background(config.evaluation, compute),
         "mate_in_one": config.selfplay.mate_in_one,
         "keisei": __version__,
         "torch": torch.__version__,

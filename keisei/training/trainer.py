@@ -28,6 +28,7 @@ from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
 from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.vector import VectorShogi
+from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.events import (
     CheckpointSaved,
     EpochEnd,
@@ -83,6 +84,7 @@ class Trainer:
             mirror=config.ppo.mirror,
         )
         self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
+        self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
@@ -101,19 +103,8 @@ class Trainer:
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
         try:
-            while (end := self._end(interrupt)) is None:
-                self.train_step()
-                if _is_due(self.update, self.config.evaluation.interval):
-                    self.evaluate(self.config.evaluation.games)
-                if _is_due(self.update, self.config.checkpoint.interval):
-                    self.save()
-            reason = end
-            if self._is_measured:  # a run that had ended was resumed: there is nothing to do
-                return reason
-            if reason != "interrupted":
-                self.evaluate(self.config.evaluation.final_games)
-                self._is_measured = True
-            self.save()
+            with self.background:
+                reason = self._train(interrupt)
         except KeyboardInterrupt:
             reason = "interrupted"
             raise
@@ -123,6 +114,24 @@ class Trainer:
         finally:
             self.bus.emit(TrainingEnd(reason, self.progress))
         return reason
+
+    def _train(self, interrupt: InterruptFlag) -> str:
+        """The main loop; returns why it ended."""
+        while (end := self._end(interrupt)) is None:
+            self.train_step()
+            self._take_evaluation(self.background.poll())
+            if _is_due(self.update, self.config.evaluation.interval):
+                self._evaluate_on_the_way()
+            if _is_due(self.update, self.config.checkpoint.interval):
+                self.save()
+        if self._is_measured:  # a run that had ended was resumed: there is nothing to do
+            return end
+        if end != "interrupted":
+            self._take_evaluation(self.background.finish(interrupt))
+            self.evaluate(self.config.evaluation.final_games)
+            self._is_measured = True
+        self.save()
+        return end
 
     @property
     def progress(self) -> Progress:
@@ -186,8 +195,7 @@ class Trainer:
             seed=self.config.run.seed + self.update,
             sample_games=self.config.logging.sample_games,
         )
-        self.scores = result.scores
-        self.bus.emit(EvaluationEnd(self.progress, result.scores, result.records))
+        self._take_evaluation(EvaluationEnd(self.progress, result.scores, result.records))
         self.timer.take()  # the next step's times are its own
         return self.scores
 
@@ -235,6 +243,18 @@ class Trainer:
             for name, tally in state["scores"].items()
         }
         self._is_measured = bool(state["is_measured"])
+
+    def _evaluate_on_the_way(self) -> None:
+        if is_in_background(self.config.evaluation, self.agent.compute):
+            self.background.submit(self.agent.best_model, self.progress)
+        else:
+            self.evaluate(self.config.evaluation.games)
+
+    def _take_evaluation(self, event: EvaluationEnd | None) -> None:
+        """Remember the scores of an evaluation, if one has ended, and tell everybody."""
+        if event is not None:
+            self.scores = dict(event.scores)
+            self.bus.emit(event)
 
     def _count_game(self, outcome: Outcome, plies: int) -> None:
         self.games += 1

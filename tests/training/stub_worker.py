@@ -1,0 +1,21 @@
+"""Stands in for `keisei.evaluation.worker`, without torch: ``STUB`` says how it behaves."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+ANSWERS = {"answers": '{"scores": {}, "games": []}', "lies": '{"scores": "all won"}'}
+
+
+def main() -> None:
+    """Answer, or not."""
+    behaviour = os.environ["STUB"]
+    if behaviour == "hangs":
+        time.sleep(60.0)
+    if behaviour in ANSWERS:
+        (Path(sys.argv[1]) / "answer.json").write_text(ANSWERS[behaviour], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
