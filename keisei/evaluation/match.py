@@ -114,7 +114,7 @@ def play_match(
         player: whose wins and losses are counted.
         opponent: the other one.
         settings: how the games are played.
-        on_games: called whenever games have ended, with the result so far.
+        on_games: called after each ply, with the result so far.
         is_decided: asked after each round whether the rest need not be played. Not in between:
             the games that end first are not like the others.
     """
@@ -123,7 +123,9 @@ def play_match(
     while (left := settings.games - len(result.games)) > 0:
         games = min(left, settings.round_games)
         with _Round((player, opponent), settings, games, random, result) as played:
-            while played.step():
+            is_going_on = True
+            while is_going_on:
+                is_going_on = played.step()
                 if on_games is not None:
                     on_games(result)
         if is_decided is not None and is_decided(result.score):

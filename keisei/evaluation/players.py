@@ -128,7 +128,10 @@ def _alphabeta(word: _Word, depth: str, threads: int) -> Player:
 
 def _usi(word: _Word, command: str, processes: int) -> Player:
     # On Windows a backslash is part of a path, elsewhere it is an escape.
-    arguments = tuple(part.strip('"') for part in shlex.split(command, posix=os.name != "nt"))
+    try:
+        arguments = tuple(part.strip('"') for part in shlex.split(command, posix=os.name != "nt"))
+    except ValueError as error:
+        raise PlayerWordError(f"{word.text}: {error}") from None
     if not arguments:
         raise PlayerWordError(f"{word.text}: which program? For example usi:fairy-stockfish")
     limits = {

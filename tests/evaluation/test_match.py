@@ -61,6 +61,7 @@ def test_rounds_play_the_same_number_of_games_from_other_openings() -> None:
     )
     assert len(result.games) == len(result.records) == 20
     assert seen == sorted(seen)
+    assert seen[-1] == 20, "the last games are told of too"
     openings = {tuple(record.main_line[:4]) for record in result.records}
     assert len(openings) == 10
 

@@ -1,0 +1,177 @@
+"""Ladders: they grow, play nothing twice, and have an anchor whatever was played."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from keisei.errors import KeiseiError
+from keisei.evaluation import ladder
+from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.evaluation.ladder import (
+    Progress,
+    distinct,
+    labels,
+    play_missing,
+    read_ladder,
+    round_robin,
+    score_between,
+    unused_seed,
+)
+from keisei.evaluation.match import MatchSettings, PlayedGame
+from keisei.evaluation.ratings import PairResult
+from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer
+from keisei.evaluation.strength_plots import draw_ladder
+from keisei.plotting import png
+from keisei.shogi.pieces import Color
+from tests.evaluation.test_results import GAMES, A, B, C, Nobody
+
+SETTINGS = MatchSettings(games=10, ply_limit=60)
+CONDITIONS = Conditions.of(SETTINGS)
+RANDOM, GREEDY = RandomPlayer(), GreedyPlayer()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ResultStore]:
+    with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:
+        yield store
+
+
+def test_everybody_meets_everybody_once() -> None:
+    again = GreedyPlayer()
+    assert distinct([RANDOM, GREEDY, again]) == [RANDOM, again]
+    assert round_robin([A, B, C]) == [(A, B), (A, C), (B, C)]
+    assert round_robin([GREEDY, again]) == []
+
+
+def test_only_what_is_missing_is_played(store: ResultStore) -> None:
+    pairs = round_robin([RANDOM, GREEDY])
+    assert play_missing(store, pairs, SETTINGS) == 10
+    assert play_missing(store, pairs, SETTINGS) == 0
+    more = MatchSettings(games=14, ply_limit=60)
+    assert play_missing(store, [(GREEDY, RANDOM)], more) == 4, "in whichever order they are named"
+    assert store.seeds(RANDOM, GREEDY) == {0, 1}, "new games are other games"
+    other_conditions = MatchSettings(games=4, ply_limit=61)
+    assert play_missing(store, pairs, other_conditions) == 4
+
+
+def test_many_games_are_stored_chunk_by_chunk(
+    store: ResultStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladder, "CHUNK_GAMES", 4)
+    seen: list[Progress] = []
+    third = AlphaBetaPlayer(1)
+    pairs = round_robin([RANDOM, GREEDY, third])
+    assert play_missing(store, pairs, SETTINGS, on_games=seen.append) == 30
+    assert store.seeds(RANDOM, third) == {0, 1, 2}
+    assert [progress.games for progress in seen] == sorted(progress.games for progress in seen)
+    assert (seen[-1].games, seen[-1].missing) == (30, 30)
+    assert {progress.pair for progress in seen} == set(pairs)
+    assert all(progress.score.games <= 4 for progress in seen)
+    colours = store.results(CONDITIONS, {"random", "greedy"})
+    assert [pair.games for pair in colours] == [5, 5]
+
+
+def test_games_that_another_process_has_played_meanwhile_are_not_counted_twice(
+    store: ResultStore, tmp_path: Path
+) -> None:
+    """The other one stores the very chunk that is being played."""
+    games = [PlayedGame(Color.BLACK, None, "repetition", 40)] * 6
+
+    def meddle(progress: Progress) -> None:
+        with ResultStore(store.path, create=True) as other:
+            other.add(RANDOM, GREEDY, games, conditions=CONDITIONS, seed=0)
+
+    assert play_missing(store, [(RANDOM, GREEDY)], SETTINGS, on_games=meddle) == 4
+    assert store.games_between(RANDOM, GREEDY, CONDITIONS) == 10
+    assert store.seeds(RANDOM, GREEDY) == {0, 1}
+
+
+def test_seeds_that_were_used_are_skipped(store: ResultStore) -> None:
+    assert unused_seed(store, (A, B), first=3) == 3
+    for seed in (3, 4, 6):
+        store.add(A, B, GAMES, conditions=CONDITIONS, seed=seed)
+    assert unused_seed(store, (B, A), first=3) == 5
+    assert unused_seed(store, (A, C), first=3) == 3
+
+
+def test_a_ladder_is_anchored_at_random(store: ResultStore) -> None:
+    play_missing(store, round_robin([GREEDY, RANDOM, AlphaBetaPlayer(1)]), SETTINGS)
+    found = read_ladder(store, CONDITIONS)
+    assert found.anchor == "random"
+    assert found.notes == ()
+    assert [standing.rank for standing in found.standings] == [1, 2, 3]
+    last = found.standing("random")
+    assert (last.elo, last.games, last.superiority) == (0.0, 20, None)
+    best = found.standings[0]
+    assert best.low < best.elo < best.high
+    assert best.superiority is not None
+    assert sum(standing.score for standing in found.standings) == pytest.approx(1.5)
+    plain = json.loads(json.dumps(found.as_dict()))
+    assert plain["players"][2]["name"] == "random"
+    assert plain["conditions"]["ply_limit"] == 60
+    assert png(draw_ladder(found)).startswith(b"\x89PNG")
+
+
+def test_who_is_shown_is_rated_by_the_games_of_all(store: ResultStore) -> None:
+    """A and C have not met, nor has either met random: B has met them all."""
+    for other in (A, C, RANDOM):
+        store.add(B, other, GAMES, conditions=CONDITIONS, seed=0)
+    found = read_ladder(store, CONDITIONS, ["A#1", "C#1"])
+    assert [standing.name for standing in found.standings] == ["A", "C"]
+    assert found.anchor == "random"
+    assert found.standings[0].games == 5
+    assert found.ratings.names.index("B#1") >= 0
+
+
+def test_without_random_the_first_is_the_anchor(store: ResultStore) -> None:
+    store.add(A, B, GAMES, conditions=CONDITIONS, seed=0)
+    store.add(B, C, GAMES, conditions=CONDITIONS, seed=0)
+    found = read_ladder(store, CONDITIONS, ["C#1", "B#1"])
+    assert found.anchor == "C"
+    assert found.notes == ("rating 0 is C: no games connect it with random",)
+    assert read_ladder(store, CONDITIONS).anchor == "B", "who has played most"
+
+
+def test_players_without_a_connection_are_left_out_and_named(store: ResultStore) -> None:
+    store.add(A, RANDOM, GAMES, conditions=CONDITIONS, seed=0)
+    store.add(B, C, GAMES, conditions=CONDITIONS, seed=0)
+    found = read_ladder(store, CONDITIONS)
+    assert {standing.name for standing in found.standings} == {"A", "random"}
+    assert found.notes == ("left out, for want of games: B, C",)
+    apart = read_ladder(store, CONDITIONS, ["B#1", "C#1"])
+    assert apart.anchor == "B"
+
+
+def test_nothing_was_played_like_that(store: ResultStore) -> None:
+    with pytest.raises(KeiseiError, match="holds no games with 4 opening plies"):
+        read_ladder(store, CONDITIONS)
+    store.add(A, B, GAMES, conditions=Conditions(ply_limit=9), seed=0)
+    with pytest.raises(KeiseiError, match=r"there are\n  5 games: .*ply limit 9,"):
+        read_ladder(store, CONDITIONS)
+
+
+def test_names_that_are_not_unique_give_way_to_identities() -> None:
+    players = [StoredPlayer("e 1", "e", 1), StoredPlayer("e 2", "e", 1), StoredPlayer("f", "f", 1)]
+    assert labels(players) == {"e 1": "e 1", "e 2": "e 2", "f": "f"}
+
+
+def test_the_score_between_two() -> None:
+    results = [
+        PairResult("a", "b", 1, 2, 3),
+        PairResult("b", "a", 10, 20, 30),
+        PairResult("a", "c", 9, 9, 9),
+    ]
+    score = score_between(results, "a", "b")
+    assert (score.black, score.white) == ((1, 2, 3), (30, 20, 10))
+    assert score_between(results, "b", "c").games == 0
+
+
+def test_two_processes_with_the_same_new_player_agree(tmp_path: Path) -> None:
+    """Whoever opens the file second finds the first one's tables."""
+    path = tmp_path / "ladder.sqlite3"
+    with ResultStore(path, create=True) as one, ResultStore(path, create=True) as other:
+        assert one.add(A, B, GAMES, conditions=CONDITIONS, seed=0)
+        assert other.add(A, Nobody("D", "D#1"), GAMES, conditions=CONDITIONS, seed=0)
+        assert len(one.players()) == 3

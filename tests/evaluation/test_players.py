@@ -1,0 +1,141 @@
+"""Every word that names a player, and what is said about those that name none."""
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keisei.errors import KeiseiError
+from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.evaluation.network_player import PolicyPlayer
+from keisei.evaluation.players import PlayerWordError, make_player, open_players
+from keisei.evaluation.search_player import SearchPlayer
+from keisei.evaluation.usi_player import UsiPlayer
+from keisei.shogi.vector import VectorShogi
+from tests.tiny_runs import tiny_run
+
+STUB = f'usi:"{sys.executable}" "{Path(__file__).with_name("usi_stub.py")}" none'
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_run(tmp_path_factory.mktemp("runs") / "mine", checkpoints=2)
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "name"),
+    [
+        ("random", RandomPlayer, "random"),
+        ("greedy", GreedyPlayer, "greedy"),
+        ("alphabeta:2", AlphaBetaPlayer, "alphabeta:2"),
+        ("alphabeta:1, quiet=4 ,margin=30", AlphaBetaPlayer, "alphabeta:1,quiet=4,margin=30"),
+    ],
+)
+def test_bots(word: str, kind: type, name: str) -> None:
+    with closing(make_player(word, threads=1)) as player:
+        assert isinstance(player, kind)
+        assert player.name == player.identity == name
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "suffix", "identity_suffix"),
+    [
+        ("", PolicyPlayer, "", ":policy"),
+        (":policy", PolicyPlayer, "", ":policy"),
+        (":policy,temperature=0.5,mate=off", PolicyPlayer, *[",temperature=0.5,mate=off"] * 2),
+        (",mate=on", PolicyPlayer, "", ":policy"),
+        (":search=4", SearchPlayer, *[":search=4"] * 2),
+        (":search=4,mate=0,temperature=1", SearchPlayer, *[":search=4,mate=0,temperature=1"] * 2),
+    ],
+)
+def test_networks(run: Path, settings: str, kind: type, suffix: str, identity_suffix: str) -> None:
+    with closing(make_player(f"{run}{settings}", threads=1)) as player:
+        assert isinstance(player, kind)
+        assert player.name == f"mine@128{suffix}"
+        assert player.identity.startswith("mine@128#")
+        assert player.identity.endswith(identity_suffix)
+        env = VectorShogi(3, seed=1)
+        columns = player.choose(env, np.array([0, 2]), np.random.default_rng(0))
+        assert columns.shape == (2,)
+        assert (columns < env.legal_counts[[0, 2]]).all()
+
+
+def test_a_checkpoint_is_another_player_than_the_next(run: Path) -> None:
+    first = run / "checkpoints" / "step-000000000064"
+    with open_players([str(run), str(first)], threads=1) as (newest, oldest):
+        assert (newest.name, oldest.name) == ("mine@128", "mine@64")
+        assert newest.identity != oldest.identity
+
+
+def test_engines() -> None:
+    with closing(make_player(f"{STUB},depth=1,Skill Level=3,processes=1")) as player:
+        assert isinstance(player, UsiPlayer)
+        assert player.identity.endswith("Skill Level=3 depth 1")
+    with closing(make_player(f"{STUB},processes=1")) as player:
+        assert player.identity.endswith("byoyomi 1000 ms")
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("", "'' names no player; a player is random, greedy"),
+        ("nobody", "there is no run or checkpoint nobody; a player is random, greedy"),
+        ("no/where", "there is no run or checkpoint no/where"),
+        ("random,luck=1", "there is no setting luck; there is none"),
+        ("greedy,", "'' is no setting; settings are name=value"),
+        ("greedy,fast", "'fast' is no setting; settings are name=value"),
+        ("alphabeta", "how deep[?] alphabeta:2 looks two plies ahead"),
+        ("alphabeta:deep", "how deep[?]"),
+        ("alphabeta:0", "1 to [0-9]+ plies ahead, not 0"),
+        ("alphabeta:1,quiet=some", "quiet=some is not understood"),
+        ("alphabeta:1,depth=2", "there is no setting depth; there is quiet"),
+        ("usi:", "which program[?] For example usi:fairy-stockfish"),
+        ("usi:'engine", "No closing quotation"),
+        ("usi:engine,depth=1,nodes=2", "only one of depth, nodes can be the limit"),
+        ("usi:engine,depth=deep", "depth=deep is not understood"),
+        ("usi:engine,depth=0", "it must be at least 1"),
+        ("usi:no-such-engine-anywhere", "no-such-engine-anywhere"),
+        (f"{STUB},processes=0", "at least 1 process"),
+        (f"{STUB},No Such Option=1,processes=1", "No Such Option"),
+    ],
+)
+def test_words_that_name_nobody(word: str, message: str) -> None:
+    with pytest.raises(KeiseiError, match=message):
+        make_player(word, threads=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (":search=", "search=; it must be 1 or more"),
+        (":search=0", "search=0; it must be 1 or more"),
+        (":search=many", "search=many; it must be 1 or more"),
+        (":search=4,mate=on", "mate=on is not understood"),
+        (":search=4,depth=1", "there is no setting depth; there is mate"),
+        (",mate=maybe", "mate=maybe is not understood"),
+        (",temperature=-1", "temperature=-1 is not understood"),
+        (",temperature=inf", "temperature=inf is not understood"),
+        (",search=4", "there is no setting search; there is temperature"),
+    ],
+)
+def test_settings_of_networks_that_make_no_sense(run: Path, settings: str, message: str) -> None:
+    with pytest.raises(PlayerWordError, match=message):
+        make_player(f"{run}{settings}", threads=1)
+
+
+def test_devices_that_do_not_exist(run: Path) -> None:
+    with pytest.raises(KeiseiError, match=r"device toaster: .*should be auto, cpu"):
+        make_player(str(run), device="toaster")
+
+
+def test_an_untrained_network_is_never_taken_instead(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(KeiseiError, match="has no checkpoint yet"):
+        make_player(str(tmp_path))
+
+
+def test_players_are_closed_also_when_the_next_one_cannot_be_made() -> None:
+    with pytest.raises(PlayerWordError), open_players(["alphabeta:1", "nobody"], threads=2):
+        pass
