@@ -16,6 +16,7 @@ from keisei.errors import KeiseiError
 from keisei.evaluation import standards
 from keisei.evaluation.ladder import (
     Ladder,
+    Pair,
     Progress,
     Standing,
     distinct,
@@ -114,7 +115,8 @@ def measure_run(
         raise KeiseiError(f"no checkpoint of {run_directory} can be measured:{reasons}")
     networks = [checkpoint.player for checkpoint in chosen]
     opponents = distinct(opponents)
-    standard, others = [], []
+    standard: list[Pair] = []
+    others: list[Pair] = []
     for pair in round_robin(opponents):
         is_standard = all(player.identity in standards.OPPONENTS for player in pair)
         (standard if is_standard else others).append(pair)

@@ -1,0 +1,73 @@
+"""``keisei ladder``, as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from keisei.commands.ladder import ladder
+from keisei.errors import KeiseiError
+from keisei.run_files import LADDER
+from tests.commands.invoke import invoke
+
+SHORT = ("--ply-limit", "60", "--threads", "1")
+
+
+def keisei_ladder(*arguments: str) -> Result:
+    return invoke(ladder, *SHORT, *arguments)
+
+
+def test_players_play_and_are_ranked(tmp_path: Path) -> None:
+    path, picture = tmp_path / "ladder.sqlite3", tmp_path / "ladder.png"
+    where = ("--store", str(path))
+    text = keisei_ladder(
+        "random", "greedy", "alphabeta:1", "--games", "6", *where, "--plot", str(picture)
+    ).stdout
+    for part in ("player", "Elo", "95 %", "games", "score", "better than next",
+                 "anchor", "alphabeta:1", "first move ", "draws between equals "):  # fmt: skip
+        assert part in text, part
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    again = keisei_ladder("random", "greedy", "alphabeta:1", "--games", "6", *where).stdout
+    assert again == text, "nothing was missing"
+    assert keisei_ladder(*where).stdout == text, "it is stored"
+    fewer = keisei_ladder("greedy", "alphabeta:1", "--games", "6", *where).stdout
+    assert "random" not in fewer.replace("(random", ""), "only who is asked for is shown"
+
+
+def test_machines_get_json(tmp_path: Path) -> None:
+    where = ("--store", str(tmp_path / "ladder.sqlite3"), "--json")
+    found = json.loads(keisei_ladder("greedy", "alphabeta:1", "--games", "5", *where).stdout)
+    assert found["anchor"] == "greedy"
+    assert found["notes"] == ["rating 0 is greedy: no games connect it with random"]
+    assert [player["rank"] for player in found["players"]] == [1, 2]
+    assert {player["games"] for player in found["players"]} == {5}
+    grown = json.loads(keisei_ladder("greedy", "random", "--games", "8", *where).stdout)
+    assert grown["anchor"] == "random"
+    assert {player["games"] for player in grown["players"]} == {8, 13}
+    everybody = json.loads(keisei_ladder(*where).stdout)
+    assert len(everybody["players"]) == 3
+
+
+def test_the_usual_place_is_next_to_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(KeiseiError, match=r"there are no results in runs.ladder\.sqlite3"):
+        keisei_ladder()
+    assert not (tmp_path / "runs").exists(), "looking leaves nothing behind"
+    keisei_ladder("random", "greedy", "--games", "2")
+    assert (tmp_path / LADDER).is_file()
+
+
+def test_mistakes_are_explained(tmp_path: Path) -> None:
+    where = ("--store", str(tmp_path / "ladder.sqlite3"))
+    with pytest.raises(KeiseiError, match="at least two different players"):
+        keisei_ladder("random", "random", *where)
+    with pytest.raises(KeiseiError, match="there is no run or checkpoint nobody"):
+        keisei_ladder("random", "nobody", *where)
+    with pytest.raises(KeiseiError, match="holds no games with"):
+        keisei_ladder(*where)
+    (tmp_path / "text").write_text("not a database, but long enough to be taken for one" * 20)
+    with pytest.raises(KeiseiError, match="it is no database of results"):
+        keisei_ladder("--store", str(tmp_path / "text"))

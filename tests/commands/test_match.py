@@ -1,0 +1,205 @@
+"""``keisei match``, as a user runs it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+from keisei.commands.match import match
+from keisei.errors import KeiseiError
+from keisei.evaluation.bots import GreedyPlayer, RandomPlayer
+from keisei.evaluation.player import Columns
+from keisei.evaluation.results import Conditions, ResultStore
+from keisei.evaluation.sprt import ROUND_GAMES
+from keisei.shogi.notation.files import load_game
+from keisei.shogi.vector import VectorShogi
+from tests.commands.invoke import invoke
+
+SHORT = ("--ply-limit", "60", "--threads", "1")
+
+
+def keisei_match(*arguments: str) -> Result:
+    return invoke(match, *SHORT, *arguments)
+
+
+def test_a_match_is_told_in_numbers() -> None:
+    text = keisei_match("greedy", "random", "--games", "10", "--ply-limit", "300").stdout
+    for part in ("greedy against random: 10 games", "as Black", "as White", "together", "score",
+                 "95 %: ", "Elo difference +", "plies in the median, from ", "ended by ",
+                 "4 opening plies from startpos, ply limit 300", "seed 0"):  # fmt: skip
+        assert part in text, part
+    assert "SPRT" not in text
+
+
+def test_machines_get_json() -> None:
+    arguments = ("greedy", "random", "--games", "7", "--seed", "3", "--declaration", "off")
+    result = json.loads(keisei_match(*arguments, "--json").stdout)
+    assert (result["player"], result["opponent"]) == ("greedy", "random")
+    assert (result["games"], result["seed"], result["interrupted"]) == (7, 3, False)
+    assert sum(result["black"].values()) == 4
+    assert sum(result["white"].values()) == 3
+    assert result["score_interval"][0] <= result["score"] <= result["score_interval"][1]
+    assert sum(result["endings"].values()) == 7
+    assert result["plies"]["min"] <= result["plies"]["median"] <= result["plies"]["max"] <= 60
+    assert result["conditions"] == {
+        "opening_plies": 4, "ply_limit": 60, "declaration": "off", "openings": "startpos",
+    }  # fmt: skip
+    assert result["sprt"] is None
+    assert result == json.loads(keisei_match(*arguments, "--json").stdout), "it can be repeated"
+
+
+def test_a_clean_sweep_is_valid_json() -> None:
+    class Loses(RandomPlayer):
+        def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+            return np.full(len(games), -1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("keisei.evaluation.players.RandomPlayer", Loses)
+        text = keisei_match("greedy", "random", "--games", "6", "--json").stdout
+        assert "Elo difference +∞" in keisei_match("greedy", "random", "--games", "6").stdout
+    assert "Infinity" not in text
+    result = json.loads(text)
+    assert (result["score"], result["elo"], result["elo_interval"][1]) == (1.0, None, None)
+    assert result["elo_interval"][0] > 0
+
+
+def test_games_are_written_down(tmp_path: Path) -> None:
+    directory = tmp_path / "games"
+    arguments = ("greedy", "random", "--games", "6", "--games-dir", str(directory), "--keep", "3")
+    text = keisei_match(*arguments).stdout
+    assert f"games written: 3, in {directory}" in text
+    files = sorted(directory.glob("*.kif"))
+    assert len(files) == len(list(directory.glob("*.csa"))) == 3
+    assert {load_game(file).black for file in files} <= {"greedy", "random"}
+
+
+def test_openings_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "openings.txt"
+    file.write_text("4k4/9/9/9/9/9/4P4/9/4K4 b - 1 # a pawn up\n")
+    directory = tmp_path / "games"
+    arguments = ("random", "greedy", "--games", "2", "--opening-plies", "0")
+    text = keisei_match(*arguments, "--openings", str(file), "--games-dir", str(directory)).stdout
+    assert "0 opening plies from 1 positions #" in text
+    (game, _) = (load_game(path) for path in sorted(directory.glob("*.kif")))
+    assert game.start.board.count(None) == 78
+    file.write_text("startpos\nbad\n")
+    with pytest.raises(KeiseiError, match=r"openings\.txt, line 2: "):
+        keisei_match(*arguments, "--openings", str(file))
+
+
+def test_a_sequential_test_ends_the_match_early() -> None:
+    arguments = ("greedy", "random", "--games", "1000", "--ply-limit", "400", "--sprt", "-50", "50")
+    result = json.loads(keisei_match(*arguments, "--json").stdout)
+    assert result["games"] == ROUND_GAMES
+    assert result["sprt"]["verdict"] == "H1"
+    assert result["sprt"]["log_likelihood_ratio"] > 3
+    text = keisei_match("random", "random", "--games", "4", "--sprt", "0", "5").stdout
+    assert "SPRT of 0 against 5 Elo: undecided (log-likelihood ratio" in text
+    with pytest.raises(KeiseiError, match="the lower one first"):
+        keisei_match("random", "random", "--sprt", "5", "0")
+
+
+def test_results_are_stored_for_the_ladder(tmp_path: Path) -> None:
+    path = tmp_path / "ladder.sqlite3"
+    arguments = ("greedy", "random", "--games", "6", "--store", str(path))
+    assert f"games stored: 6, in {path}" in keisei_match(*arguments).stdout
+    assert "seed 1" in keisei_match(*arguments).stdout, "other games than before"
+    with ResultStore(path) as store:
+        conditions = Conditions(ply_limit=60)
+        assert store.games_between(GreedyPlayer(), RandomPlayer(), conditions) == 12
+        assert store.seeds(GreedyPlayer(), RandomPlayer()) == {0, 1}
+    with pytest.raises(KeiseiError, match="holds games of these two with seed 1; 2 would be new"):
+        keisei_match(*arguments, "--seed", "1")
+    with pytest.raises(KeiseiError, match="greedy against itself"):
+        keisei_match("greedy", "greedy", "--store", str(path))
+
+
+class InterruptedPlayer(RandomPlayer):
+    """Somebody presses Ctrl-C after so many plies."""
+
+    plies = 0
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        self.plies -= 1
+        if self.plies == 0:
+            raise KeyboardInterrupt
+        return super().choose(env, games, random)
+
+
+def interrupted_after(plies: int, *arguments: str) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        player = InterruptedPlayer()
+        player.plies = plies
+        patch.setattr("keisei.evaluation.players.RandomPlayer", lambda: player)
+        return keisei_match("greedy", "random", *arguments)
+
+
+def test_ctrl_c_shows_what_was_played() -> None:
+    result = interrupted_after(150, "--games", "20", "--ply-limit", "400")
+    assert result.exit_code == 130
+    assert "Interrupted: games that end first are not like the others" in result.stdout
+    assert "greedy against random: " in result.stdout
+
+
+def test_ctrl_c_before_any_game_has_ended() -> None:
+    result = interrupted_after(1, "--games", "20")
+    assert (result.exit_code, result.stdout) == (130, "No game has ended.\n")
+    result = interrupted_after(1, "--games", "20", "--json")
+    plain = json.loads(result.stdout)
+    assert (plain["games"], plain["plies"], plain["interrupted"]) == (0, None, True)
+
+
+@pytest.mark.parametrize(("plies", "stored"), [(20, 0), (70, ROUND_GAMES)])
+def test_after_ctrl_c_only_whole_rounds_are_stored(tmp_path: Path, plies: int, stored: int) -> None:
+    """A round takes 56 plies at most."""
+    path = tmp_path / "ladder.sqlite3"
+    arguments = ("--games", "96", "--sprt", "-1", "1", "--store", str(path), "--json")
+    result = interrupted_after(plies, *arguments)
+    assert result.exit_code == 130
+    assert json.loads(result.stdout)["stored"] == stored
+    with ResultStore(path) as store:
+        assert sum(games for _, games in store.conditions()) == stored
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "ladder.sqlite3"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "keisei", "match", "greedy", "random", "--games", "100000",
+         "--threads", "1", "--store", str(path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and not path.exists():
+        time.sleep(0.1)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nobody", "random"), "there is no run or checkpoint nobody"),
+        (("random", "alphabeta"), "how deep"),
+        (("random", "random", "--openings", "missing.txt"), "cannot read missing.txt"),
+        (("random", "random", "--opening-plies", "60"), "leaves nothing below the ply limit"),
+    ],
+)
+def test_mistakes_are_explained(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(KeiseiError, match=message):
+        keisei_match(*arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("random",), ("a", "b", "--games", "0"), ("a", "b", "--sprt", "1")]
+)
+def test_wrong_usage(arguments: tuple[str, ...]) -> None:
+    assert keisei_match(*arguments).exit_code == 2
