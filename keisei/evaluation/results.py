@@ -273,13 +273,14 @@ class ResultStore:
                 f"reads up to version {FORMAT_VERSION}"
             )
         if create:
-            with self._writing():  # which also shows whether it can be written
+            with self._writing():
                 # Another process may have been faster.
                 if not self._ask("SELECT 1 FROM sqlite_master LIMIT 1"):
                     for statement in _SCHEMA.split(";"):
                         self._database.execute(statement)
                     self._database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                    self._database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+                # Written in any case: only that shows whether the file can be written.
+                self._database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
     def _player_id(self, player: Player) -> int:
         """The number of a player, who is entered if new; the name is the latest one."""

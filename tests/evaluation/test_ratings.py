@@ -105,6 +105,15 @@ def test_two_players_without_draws_have_the_logistic_difference() -> None:
     assert found.error("a") == pytest.approx(deviation, rel=0.01)
 
 
+def test_two_players_with_draws_have_davidsons_closed_form() -> None:
+    """Wins : losses is exp(x) and draws / sqrt(wins * losses) is v, whatever the share of draws."""
+    results = [PairResult("a", "b", 5_000, 3_000, 2_000), PairResult("b", "a", 2_000, 3_000, 5_000)]
+    found = rate(results, anchor="b")
+    assert found.rating("a") == pytest.approx(400 * math.log10(5 / 2), abs=0.5)
+    draw = 3_000 / math.sqrt(5_000 * 2_000)
+    assert found.draw_rate == pytest.approx(draw / (2 + draw), abs=1e-3)
+
+
 def test_intervals_cover_the_truth_about_95_times_in_100() -> None:
     random = np.random.default_rng(7)
     truth = {"anchor": 0.0, "low": 120.0, "mid": 310.0, "high": 480.0}
