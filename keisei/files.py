@@ -39,6 +39,14 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise FileAccessError(f"cannot write {path}: {_reason(error)}") from error
 
 
+def make_directory(path: Path) -> None:
+    """Make a directory and those it is in, as far as they are not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise FileAccessError(f"cannot make {path}: {_reason(error)}") from error
+
+
 def _replaceable(path: Path) -> Path | None:
     """The file that `path` leads to, there already or not; None if that is no ordinary file."""
     target = Path(os.path.realpath(path)) if path.is_symlink() else path

@@ -1,6 +1,7 @@
 """Reading and writing whole files."""
 
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.files import FileAccessError, read_bytes, write_atomically
+from keisei.files import FileAccessError, make_directory, read_bytes, write_atomically
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has nothing like it")
 Link = Callable[[Path, Path], None]
@@ -169,3 +170,13 @@ def test_write_protected_files_stay_as_they_are(tmp_path: Path) -> None:
     assert read_bytes(path) == b"old"
     assert list(tmp_path.iterdir()) == [path]
     path.chmod(0o644)
+
+
+def test_directories_are_made_or_explained(tmp_path: Path) -> None:
+    make_directory(tmp_path / "one" / "two")
+    make_directory(tmp_path / "one" / "two")
+    assert (tmp_path / "one" / "two").is_dir()
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(FileAccessError, match=f"cannot make {re.escape(str(path))}: "):
+            make_directory(path)

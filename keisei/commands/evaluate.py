@@ -57,6 +57,7 @@ def evaluate(
     Only games that are not stored yet are played. The results go into strength.json of the run.
     """
     from keisei.evaluation.match import MatchSettings
+    from keisei.files import make_directory
 
     directory = find_run(run)
     settings = MatchSettings(
@@ -64,6 +65,8 @@ def evaluate(
     )
     strength = _measure(directory, opponents, settings, checkpoints, store, device, threads)
     picture = plot or directory / ELO_PLOT
+    if plot is None:
+        make_directory(picture.parent)
     _write(strength, directory / STRENGTH, picture)
     if as_json:
         typer.echo(json.dumps(strength.as_dict(), indent=2))
@@ -111,5 +114,4 @@ def _write(strength: "RunStrength", results: Path, picture: Path) -> None:
     from keisei.plotting import png
 
     write_atomically(results, json.dumps(strength.as_dict(), indent=2).encode())
-    picture.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(picture, png(draw_run(strength)))

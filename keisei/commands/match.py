@@ -98,8 +98,11 @@ def match(
         from keisei.evaluation.players import open_players
         from keisei.evaluation.results import ResultStore
         from keisei.evaluation.sprt import ROUND_GAMES, Sprt
+        from keisei.files import make_directory
         from keisei.shogi.rules import DeclarationRule
 
+        if games_dir is not None:
+            make_directory(games_dir)  # now, not when all games have been played
         test = None if sprt is None else Sprt(*sprt)
         settings = MatchSettings(
             games=games,

@@ -21,6 +21,7 @@ from keisei.evaluation import standards
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.player import Player
 from keisei.evaluation.ratings import PairResult
+from keisei.files import make_directory
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.pieces import Color
 
@@ -118,11 +119,11 @@ class ResultStore:
             create: make it, and the directory it is in, where there is none; it must be writable.
 
         Raises:
-            StoreError: There is no such file, it is something else, or it cannot be written.
+            KeiseiError: There is no such file, it is something else, or it cannot be written.
         """
         self.path = path
         if create:
-            _make_directory(path.parent)
+            make_directory(path.parent)
         elif not path.is_file():
             raise StoreError(f"there are no results in {path}: there is no such file")
         with _explained(path):
@@ -312,13 +313,6 @@ class ResultStore:
 
 def _winner(game: PlayedGame) -> str | None:
     return None if game.winner is None else game.winner.name.lower()
-
-
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot make {directory}: {error.strerror or error}") from error
 
 
 @contextmanager

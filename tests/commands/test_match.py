@@ -79,6 +79,12 @@ def test_games_are_written_down(tmp_path: Path) -> None:
     assert {load_game(file).black for file in files} <= {"greedy", "random"}
 
 
+def test_a_directory_that_cannot_be_made_is_told_of_before_the_match(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(KeiseiError, match="cannot make "):
+        keisei_match("random", "random", "--games-dir", str(tmp_path / "file"), "--games", "999999")
+
+
 def test_openings_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "openings.txt"
     file.write_text("4k4/9/9/9/9/9/4P4/9/4K4 b - 1 # a pawn up\n")

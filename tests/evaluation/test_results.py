@@ -193,7 +193,7 @@ def test_other_files_are_refused_and_untouched(tmp_path: Path) -> None:
     assert foreign.read_bytes() == before
     with pytest.raises(StoreError, match="cannot be opened, or made"):
         ResultStore(tmp_path, create=True)
-    with pytest.raises(StoreError, match="cannot make"):
+    with pytest.raises(KeiseiError, match="cannot make"):
         ResultStore(text / "ladder.sqlite3", create=True)
 
 
