@@ -253,7 +253,7 @@ class EvaluationConfig(Section):
     )
     opening_plies: NonNegative = Field(4, description="Random plies at the start of each game.")
     temperature: Annotated[float, Field(ge=0.0)] = Field(
-        0.0, description="Temperature of the network's moves; 0: always the likeliest."
+        0.25, description="Temperature of the network's moves; 0: the likeliest, more draws."
     )
     mate_in_one: bool = Field(True, description="Let the network play a mate in one it is shown.")
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from keisei.checkpoints.network import StoredNetwork, load_network
-from keisei.config_schema import DeviceConfig
+from keisei.config_schema import DeviceConfig, EvaluationConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
@@ -43,6 +43,9 @@ _HELP: Final = (
     "or usi:COMMAND"
 )
 
+
+TEMPERATURE: Final[float] = EvaluationConfig.model_fields["temperature"].default
+"""Of a network's policy where nothing is said: the same as in the evaluations of a run."""
 
 DEFAULT_BYOYOMI: Final = 1000
 """Milliseconds that an engine has for a move where nothing is said."""
@@ -169,7 +172,7 @@ def _network(word: _Word, device: DeviceConfig) -> Player:
 
 
 def _policy_player(word: _Word, network: StoredNetwork, device: DeviceConfig) -> Player:
-    temperature = word.take("temperature", _temperature, 0.0)
+    temperature = word.take("temperature", _temperature, TEMPERATURE)
     mate_in_one = word.take("mate", _switch, True)
     word.require_empty("temperature (0 or more) and mate (on or off)")
     return policy_player(network, device, temperature=temperature, mate_in_one=mate_in_one)
@@ -179,16 +182,16 @@ def policy_player(
     network: StoredNetwork,
     device: DeviceConfig,
     *,
-    temperature: float = 0.0,
+    temperature: float = TEMPERATURE,
     mate_in_one: bool = True,
 ) -> PolicyPlayer:
     """A stored network as a player, by its policy alone."""
-    suffix = f",temperature={temperature:g}" if temperature else ""
+    suffix = f",temperature={temperature:g}" if temperature != TEMPERATURE else ""
     suffix += "" if mate_in_one else ",mate=off"
     return PolicyPlayer(
         inference_of(network, device),
         name=network.name + suffix,
-        identity=network.identity + ":policy" + suffix,
+        identity=f"{network.identity}:policy,temperature={temperature:g},mate={'on' if mate_in_one else 'off'}",
         temperature=temperature,
         mate_in_one=mate_in_one,
     )

@@ -42,10 +42,11 @@ def test_bots(word: str, kind: type, name: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "kind", "suffix", "identity_suffix"),
     [
-        ("", PolicyPlayer, "", ":policy"),
-        (":policy", PolicyPlayer, "", ":policy"),
+        ("", PolicyPlayer, "", ":policy,temperature=0.25,mate=on"),
+        (":policy", PolicyPlayer, "", ":policy,temperature=0.25,mate=on"),
+        (":policy,temperature=0", PolicyPlayer, ",temperature=0", ",temperature=0,mate=on"),
         (":policy,temperature=0.5,mate=off", PolicyPlayer, *[",temperature=0.5,mate=off"] * 2),
-        (",mate=on", PolicyPlayer, "", ":policy"),
+        (",mate=on", PolicyPlayer, "", ",mate=on"),
         (":search=4", SearchPlayer, *[":search=4"] * 2),
         (":search=4,mate=0,temperature=1", SearchPlayer, *[":search=4,mate=0,temperature=1"] * 2),
     ],
