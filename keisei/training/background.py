@@ -114,6 +114,8 @@ class BackgroundEvaluation:
     def finish(self, interrupt: InterruptFlag) -> EvaluationEnd | None:
         """Wait for the evaluation under way; the one that waits is left to the final one."""
         self._skip_waiting()
+        if self._running is not None:
+            logger.info("waiting for the evaluation of update %d", self._running.progress.update)
         while self._running is not None and not interrupt.is_set:
             if (event := self.poll()) is not None:
                 return event

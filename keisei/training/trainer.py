@@ -121,7 +121,7 @@ class Trainer:
             self.train_step()
             self._take_evaluation(self.background.poll())
             if _is_due(self.update, self.config.evaluation.interval):
-                self._evaluate_on_the_way()
+                self._evaluate_on_the_way(interrupt)
             if _is_due(self.update, self.config.checkpoint.interval):
                 self.save()
         if self._is_measured:  # a run that had ended was resumed: there is nothing to do
@@ -244,11 +244,11 @@ class Trainer:
         }
         self._is_measured = bool(state["is_measured"])
 
-    def _evaluate_on_the_way(self) -> None:
-        if is_in_background(self.config.evaluation, self.agent.compute):
-            self.background.submit(self.agent.best_model, self.progress)
-        else:
+    def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
+        if not is_in_background(self.config.evaluation, self.agent.compute):
             self.evaluate(self.config.evaluation.games)
+        elif self._end(interrupt) is None:  # else the final one measures the same network
+            self.background.submit(self.agent.best_model, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
         """Remember the scores of an evaluation, if one has ended, and tell everybody."""

@@ -108,7 +108,7 @@ def test_results_are_those_of_the_network_that_was_handed_over(tmp_path: Path) -
     other.run()
 
     first, last = aside.events[0], aside.events[-1]
-    assert aside.updates == sorted(aside.updates), "in order, the final one last"
+    assert aside.updates in ([1, 3], [1, 2, 3]), "in order, the final one last and once"
     assert replace(first.progress, seconds=0.0) == replace(steps[0], seconds=0.0)
     assert steps[0].seconds <= first.progress.seconds < steps[1].seconds
     assert first.games == inside.events[0].games, "the very same games"
