@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from keisei.evaluation.player import Columns
+from keisei.errors import KeiseiError
+from keisei.evaluation.player import Columns, Player
 from keisei.search.player import AlphaBeta
 from keisei.shogi.chance import seeds_of_luck
 from keisei.shogi.material import greedy_columns
@@ -43,6 +44,37 @@ class GreedyPlayer:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+class Careless:
+    """Another player who makes a random move now and then: a rung between two bots."""
+
+    def __init__(self, player: Player, share: float) -> None:
+        """Make a player.
+
+        Args:
+            player: who plays the other moves.
+            share: how many of its moves are random, from 0 to 1.
+        """
+        if not 0.0 <= share <= 1.0:
+            raise KeiseiError(f"the share of random moves is {share:g}, it must be from 0 to 1")
+        self.name = f"{player.name},random={share:g}"
+        self.identity = f"{player.identity},random={share:g}"
+        self._player = player
+        self._share = share
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        """Throw the dice for each game, then for the moves."""
+        is_random = random.random(len(games)) < self._share
+        columns = random.integers(env.legal_counts[games])
+        thinking = np.flatnonzero(~is_random)
+        if len(thinking):
+            columns[thinking] = self._player.choose(env, games[thinking], random)
+        return columns
+
+    def close(self) -> None:
+        """Let go of what the player holds."""
+        self._player.close()
 
 
 class AlphaBetaPlayer:

@@ -5,8 +5,8 @@ A word is a kind with its main setting, then further settings as ``,name=value``
 | word | who it is |
 |---|---|
 | ``random`` | any legal move: rating 0 |
-| ``greedy`` | takes the most material at once |
-| ``alphabeta:D`` | looks D plies ahead; ``quiet=N``, ``margin=N`` |
+| ``greedy`` | takes the most material at once; ``random=S``: a share S of its moves is random |
+| ``alphabeta:D`` | looks D plies ahead; ``quiet=N``, ``margin=N``, ``random=S`` |
 | ``RUN``, ``RUN:policy`` | a run's newest network; ``temperature=T``, ``mate=off`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root |
 | ``usi:COMMAND`` | an engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS``; others are its options |
@@ -26,7 +26,7 @@ from keisei.checkpoints.network import StoredNetwork, load_network
 from keisei.config_schema import DeviceConfig, EvaluationConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
-from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.evaluation.bots import AlphaBetaPlayer, Careless, GreedyPlayer, RandomPlayer
 from keisei.evaluation.network_player import PolicyPlayer
 from keisei.evaluation.player import Player
 from keisei.evaluation.search_player import SearchPlayer
@@ -111,9 +111,13 @@ def make_player(word: str, *, device: str = "cpu", threads: int = 0) -> Player:
         raise PlayerWordError(f"{word}: {bad[0]!r} is no setting; settings are name=value")
     taken = _Word(word, head.strip(), {name.strip(): value.strip() for name, _, value in pairs})
     kind, _, argument = taken.head.partition(":")
-    if taken.head in ("random", "greedy"):
+    if taken.head == "random":
         taken.require_empty("none")
-        return RandomPlayer() if taken.head == "random" else GreedyPlayer()
+        return RandomPlayer()
+    if taken.head == "greedy":
+        share = taken.take("random", float, 0.0)
+        taken.require_empty("random (share of random moves)")
+        return _careless(GreedyPlayer(), share)
     if kind == "alphabeta":
         return _alphabeta(taken, argument, threads or usable_cpus())
     if kind == "usi":
@@ -125,8 +129,17 @@ def _alphabeta(word: _Word, depth: str, threads: int) -> Player:
     if not depth.isdecimal():
         raise PlayerWordError(f"{word.text}: how deep? alphabeta:2 looks two plies ahead")
     quiet, margin = word.take("quiet", int, 0), word.take("margin", int, 0)
-    word.require_empty("quiet (plies of captures) and margin (hundredths of a pawn)")
-    return AlphaBetaPlayer(int(depth), quiet_plies=quiet, margin=margin, threads=threads)
+    share = word.take("random", float, 0.0)
+    word.require_empty(
+        "quiet (plies of captures), margin (hundredths of a pawn) and random (share of moves)"
+    )
+    return _careless(
+        AlphaBetaPlayer(int(depth), quiet_plies=quiet, margin=margin, threads=threads), share
+    )
+
+
+def _careless(player: Player, share: float) -> Player:
+    return player if share == 0.0 else Careless(player, share)
 
 
 def _usi(word: _Word, command: str, processes: int) -> Player:

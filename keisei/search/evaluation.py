@@ -21,25 +21,19 @@ CENTIPAWNS: Final = 100
 HAND_VALUES: Final = (CENTIPAWNS * PIECE_POINTS[:NUM_HAND_KINDS]).astype(np.int64)
 """P L N S G B R in hand."""
 
-_ADVANCING_KINDS: Final = (
-    PieceKind.PAWN,
-    PieceKind.BISHOP,
-    PieceKind.ROOK,
-    PieceKind.HORSE,
-    PieceKind.DRAGON,
-)
+_BIG_KINDS: Final = (PieceKind.BISHOP, PieceKind.ROOK, PieceKind.HORSE, PieceKind.DRAGON)
 
 
 def _square_values() -> npt.NDArray[np.int64]:
     """``[14, 81]``: what each kind is worth on each square, its owner moving up the board.
 
-    Small terms only, well below the price of a pawn: the king likes to stay at home, pawns and the
-    big pieces like to advance. (More love of advancing made it lose to the greedy player.)
+    Small terms only, well below the price of a pawn: the big pieces like to advance. Where all
+    pieces did, the bot ran into the greedy player's and lost to it; a king that likes to stay at
+    home was no help either.
     """
     advance = BOARD_SIZE - 1 - np.arange(NUM_SQUARES) // BOARD_SIZE
     values = np.zeros((NUM_PIECE_KINDS, NUM_SQUARES), dtype=np.int64)
-    values[PieceKind.KING] = -10 * advance
-    for kind in _ADVANCING_KINDS:
+    for kind in _BIG_KINDS:
         values[kind] = 2 * advance
     return values + CENTIPAWNS * PIECE_POINTS[:, None]
 
