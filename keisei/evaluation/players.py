@@ -201,10 +201,11 @@ def policy_player(
     """A stored network as a player, by its policy alone."""
     suffix = f",temperature={temperature:g}" if temperature != TEMPERATURE else ""
     suffix += "" if mate_in_one else ",mate=off"
+    mate = "on" if mate_in_one else "off"
     return PolicyPlayer(
         inference_of(network, device),
         name=network.name + suffix,
-        identity=f"{network.identity}:policy,temperature={temperature:g},mate={'on' if mate_in_one else 'off'}",
+        identity=f"{network.identity}:policy,temperature={temperature:g},mate={mate}",
         temperature=temperature,
         mate_in_one=mate_in_one,
     )

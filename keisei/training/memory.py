@@ -10,7 +10,7 @@ _STATUS = Path("/proc/self/status")
 
 def video_megabytes() -> float | None:
     """The most memory that tensors took on the GPU so far, in megabytes; None without a GPU."""
-    if not torch.cuda.is_initialized():
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return None
     return torch.cuda.max_memory_allocated() / (1 << 20)
 

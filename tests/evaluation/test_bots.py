@@ -3,8 +3,10 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
-from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer
+from keisei.errors import KeiseiError
+from keisei.evaluation.bots import AlphaBetaPlayer, Careless, GreedyPlayer
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import PIECE_POINTS
@@ -52,7 +54,24 @@ def test_a_deeper_look_is_stronger() -> None:
     assert play_match(two, one, settings).score.score > 0.8
 
 
+def test_a_careless_player_is_weaker_by_its_share_of_random_moves() -> None:
+    env = VectorShogi(400, starts=["4k4/9/9/4r4/3pRb3/9/9/9/4K4 b - 1"])
+    best = GreedyPlayer().choose(env, np.arange(1), np.random.default_rng(0))[0]
+    games = np.arange(400)
+    for share, least, most in ((0.0, 400, 400), (0.5, 180, 265), (1.0, 20, 70)):
+        columns = Careless(GreedyPlayer(), share).choose(env, games, np.random.default_rng(1))
+        assert least <= (columns == best).sum() <= most
+        assert (columns < env.legal_counts[games]).all()
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_shares_that_cannot_be_are_refused(share: float) -> None:
+    with pytest.raises(KeiseiError, match="from 0 to 1"):
+        Careless(GreedyPlayer(), share)
+
+
 def test_names_say_what_was_set() -> None:
     assert AlphaBetaPlayer(2).name == "alphabeta:2"
     player = AlphaBetaPlayer(3, quiet_plies=4, margin=20)
     assert player.identity == "alphabeta:3,quiet=4,margin=20"
+    assert Careless(player, 0.25).name == "alphabeta:3,quiet=4,margin=20,random=0.25"

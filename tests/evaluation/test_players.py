@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.evaluation.bots import AlphaBetaPlayer, Careless, GreedyPlayer, RandomPlayer
 from keisei.evaluation.network_player import PolicyPlayer
 from keisei.evaluation.players import PlayerWordError, make_player, open_players
 from keisei.evaluation.search_player import SearchPlayer
@@ -29,7 +29,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("random", RandomPlayer, "random"),
         ("greedy", GreedyPlayer, "greedy"),
+        ("greedy,random=0.5", Careless, "greedy,random=0.5"),
         ("alphabeta:2", AlphaBetaPlayer, "alphabeta:2"),
+        ("alphabeta:2,random=0", AlphaBetaPlayer, "alphabeta:2"),
+        ("alphabeta:2,random=0.3", Careless, "alphabeta:2,random=0.3"),
         ("alphabeta:1, quiet=4 ,margin=30", AlphaBetaPlayer, "alphabeta:1,quiet=4,margin=30"),
     ],
 )
