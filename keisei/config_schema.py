@@ -246,7 +246,7 @@ class EvaluationConfig(Section):
     games: Positive = Field(128, description="Games against each opponent, colours alternating.")
     final_games: Positive = Field(400, description="Games against each opponent at the end.")
     opponents: tuple[Text, ...] = Field(
-        ("random", "greedy"), description="Who is played: random, greedy."
+        ("random", "greedy"), description="Who is played, by words: random, alphabeta:2, usi:..."
     )
     ply_limit: Annotated[int, Field(gt=0, le=20_000)] = Field(
         512, description="Ply at which a game is a draw; longer than in self-play: wins take time."

@@ -20,13 +20,10 @@ from keisei.evaluation.player import Player
 from keisei.evaluation.players import make_player
 from keisei.evaluation.ratings import PairResult, rate
 from keisei.evaluation.score import Score
+from keisei.evaluation.standards import OPPONENTS, YARDSTICK
 from keisei.files import read_bytes
 from keisei.training import metrics
 from keisei.training.journal import History
-
-YARDSTICK: Final = "alphabeta:2"
-BOTS: Final = ("random", "greedy", "alphabeta:1", YARDSTICK)
-"""Who is played; each of them is a clear step up from the one before."""
 
 PACKAGES: Final = ("torch", "numpy", "numba")
 
@@ -144,7 +141,7 @@ def read_figures(path: Path) -> dict[str, float]:
 def _play(
     player: Player, games: int, seed: int, on_progress: Progress
 ) -> tuple[list[PairResult], dict[str, Score]]:
-    bots = [make_player(word) for word in BOTS]
+    bots = [make_player(word) for word in OPPONENTS]
     pairs = [(player, bot) for bot in bots] + list(combinations(bots, 2))
     results: list[PairResult] = []
     scores: dict[str, Score] = {}

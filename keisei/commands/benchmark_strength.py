@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from keisei.benchmark.strength import YARDSTICK, Figure, StrengthReport
+from keisei.benchmark.strength import Figure, StrengthReport
 from keisei.commands.benchmark_tables import NOT_MEASURED, new_table, print_header
+from keisei.evaluation.standards import YARDSTICK
 
 
 def print_strength_report(report: StrengthReport, old: Mapping[str, float] | None) -> None:

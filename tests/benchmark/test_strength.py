@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from keisei.benchmark.strength import (
-    YARDSTICK,
     measure_run,
     pair_results,
     read_figures,
@@ -19,6 +18,7 @@ from keisei.commands import benchmark
 from keisei.errors import KeiseiError
 from keisei.evaluation.ratings import PairResult
 from keisei.evaluation.score import Score
+from keisei.evaluation.standards import YARDSTICK
 from keisei.training.run import start_run
 from tests.tiny import TINY, tiny_config
 
@@ -42,6 +42,7 @@ def test_speed_memory_and_strength_are_in_one_table(run: Path) -> None:
         "score against random",
         "score against greedy",
         "score against alphabeta:1",
+        "score against alphabeta:2,random=0.25",
         "score against alphabeta:2",
         "Elo against alphabeta:2",
     ]
@@ -49,7 +50,7 @@ def test_speed_memory_and_strength_are_in_one_table(run: Path) -> None:
     assert figures["peak memory"].value > 50
     assert figures["Elo against alphabeta:2"].value < 0
     assert report.interval[0] < report.elo < report.interval[1]
-    assert [done for _, done, _ in told] == list(range(10))
+    assert [done for _, done, _ in told] == list(range(15))
     assert report.scores[YARDSTICK].games == 2
 
 

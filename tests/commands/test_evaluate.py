@@ -56,7 +56,7 @@ def test_the_standard_opponents_are_played_unless_others_are_named(run: Path) ->
     result = keisei_evaluate("mine", "--checkpoints", "1", "--json", "--plot", "here.png")
     plain = json.loads(result.stdout)
     assert {opponent["name"] for opponent in plain["opponents"]} == {
-        "random", "greedy", "alphabeta:1", "alphabeta:2",
+        "random", "greedy", "alphabeta:1", "alphabeta:2,random=0.25", "alphabeta:2",
     }  # fmt: skip
     assert plain["anchor"] == "random"
     assert Path("here.png").is_file()
