@@ -7,7 +7,7 @@ and the lines of ``docs/configuration.md``. Unknown keys and wrong values are re
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from keisei.errors import KeiseiError
 from keisei.run_files import RUNS
@@ -15,6 +15,16 @@ from keisei.run_files import RUNS
 Positive = Annotated[int, Field(gt=0)]
 NonNegative = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+MATE_PLIES = (0, 1, 3, 5)
+
+
+def _is_a_mate(plies: int) -> int:
+    if plies not in MATE_PLIES:
+        raise ValueError("should be 0, 1, 3 or 5: a mate ends with a move of the side that mates")
+    return plies
+
+
+MatePlies = Annotated[int, AfterValidator(_is_a_mate)]
 Text = Annotated[str, Field(pattern=r"^\P{Cc}*$")]  # no control characters
 Shape = Literal["constant", "linear", "cosine"]
 
@@ -116,9 +126,10 @@ class SelfPlayConfig(Section):
     rollout_plies: Positive = Field(
         64, description="Plies played in each game between two updates."
     )
-    mate_in_one: bool = Field(
-        True,
-        description="Play a mating move whenever there is one; it is not learned by the policy.",
+    mate_plies: MatePlies = Field(
+        1,
+        description="Play mates of up to so many plies whenever they can be forced; 0: no such "
+        "rule. Such moves are not learned by the policy.",
     )
     pool_share: Fraction = Field(
         0.0, description="Share of the games that are played against earlier selves."
@@ -255,7 +266,9 @@ class EvaluationConfig(Section):
     temperature: Annotated[float, Field(ge=0.0)] = Field(
         0.25, description="Temperature of the network's moves; 0: the likeliest, more draws."
     )
-    mate_in_one: bool = Field(True, description="Let the network play a mate in one it is shown.")
+    mate_plies: MatePlies = Field(
+        1, description="Let the network play a mate of so many plies that it is shown; 0: none."
+    )
 
 
 class CheckpointConfig(Section):

@@ -227,7 +227,7 @@ def test_the_field_decides_what_a_text_means(file: Path, setting: str, value: ob
         ("evaluation: {'': 1}", "evaluation.: unknown field: the fields of evaluation are"),
         ("modle: {tower_depth: 1}", "modle: unknown section: did you mean model?"),
         ("clip_range: 0.1", "clip_range: unknown section: did you mean ppo.clip_range?"),
-        ("mate_in_one: 1", "did you mean selfplay.mate_in_one or evaluation.mate_in_one?"),
+        ("mate_plies: 1", "did you mean selfplay.mate_plies or evaluation.mate_plies?"),
         ("qqq: 1", "qqq: unknown section: the sections are run, env, model"),
         ("~: 1", "None: unknown section"),
         ("[ppo, run]", "should be sections with settings"),

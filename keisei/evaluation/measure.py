@@ -35,7 +35,7 @@ def measure(
         name=NETWORK,
         identity=NETWORK,
         temperature=settings.temperature,
-        mate_in_one=settings.mate_in_one,
+        mate_plies=settings.mate_plies,
     )
     match = MatchSettings(
         games=games,

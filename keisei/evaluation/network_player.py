@@ -5,11 +5,12 @@ import numpy as np
 from keisei.evaluation.player import Columns
 from keisei.ppo.inference import Inference
 from keisei.ppo.policy import draw
+from keisei.search.mates import MateRule
 from keisei.shogi.vector import VectorShogi
 
 
 class PolicyPlayer:
-    """Plays the likeliest move, or draws one; a mate in one that it is shown comes first."""
+    """Plays the likeliest move, or draws one; a short mate that it is shown comes first."""
 
     def __init__(
         self,
@@ -18,7 +19,7 @@ class PolicyPlayer:
         name: str,
         identity: str,
         temperature: float = 0.0,
-        mate_in_one: bool = True,
+        mate_plies: int = 1,
     ) -> None:
         """Make a player.
 
@@ -27,13 +28,13 @@ class PolicyPlayer:
             name: what people call it.
             identity: what the network is, exactly.
             temperature: 0: always the likeliest move; 1: as the policy says.
-            mate_in_one: whether a move that mates is played whatever the policy says.
+            mate_plies: mates of up to so many plies are played whatever the policy says; 0: none.
         """
         self.name = name
         self.identity = identity
         self._inference = inference
         self._temperature = temperature
-        self._mate_in_one = mate_in_one
+        self._mate_rule = MateRule(mate_plies)
 
     def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
         """Judge all the boards in one call."""
@@ -44,10 +45,8 @@ class PolicyPlayer:
             columns = draw(judgement.log_probs / np.float32(self._temperature), random)
         else:
             columns = np.argmax(judgement.log_probs, axis=1)
-        if self._mate_in_one:
-            mates = env.mates_in_one()[games]
-            columns = np.where(mates >= 0, mates, columns)
-        return columns
+        mates = self._mate_rule.columns(env, games)
+        return np.where(mates >= 0, mates, columns)
 
     def close(self) -> None:
         """Nothing is held but memory."""

@@ -7,7 +7,7 @@ A word is a kind with its main setting, then further settings as ``,name=value``
 | ``random`` | any legal move: rating 0 |
 | ``greedy`` | takes the most material at once; ``random=S``: a share S of its moves is random |
 | ``alphabeta:D`` | looks D plies ahead; ``quiet=N``, ``margin=N``, ``random=S`` |
-| ``RUN``, ``RUN:policy`` | a run's newest network; ``temperature=T``, ``mate=off`` |
+| ``RUN``, ``RUN:policy`` | a run's newest network; ``temperature=T``, ``mate=N`` plies |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root |
 | ``usi:COMMAND`` | an engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS``; others are its options |
 """
@@ -46,6 +46,9 @@ _HELP: Final = (
 
 TEMPERATURE: Final[float] = EvaluationConfig.model_fields["temperature"].default
 """Of a network's policy where nothing is said: the same as in the evaluations of a run."""
+
+MATE_PLIES: Final[int] = EvaluationConfig.model_fields["mate_plies"].default
+"""Of the mates that a policy is shown where nothing is said."""
 
 DEFAULT_BYOYOMI: Final = 1000
 """Milliseconds that an engine has for a move where nothing is said."""
@@ -186,9 +189,9 @@ def _network(word: _Word, device: DeviceConfig) -> Player:
 
 def _policy_player(word: _Word, network: StoredNetwork, device: DeviceConfig) -> Player:
     temperature = word.take("temperature", _temperature, TEMPERATURE)
-    mate_in_one = word.take("mate", _switch, True)
-    word.require_empty("temperature (0 or more) and mate (on or off)")
-    return policy_player(network, device, temperature=temperature, mate_in_one=mate_in_one)
+    mate_plies = word.take("mate", _mate_plies, MATE_PLIES)
+    word.require_empty("temperature (0 or more) and mate (0, 1, 3 or 5 plies)")
+    return policy_player(network, device, temperature=temperature, mate_plies=mate_plies)
 
 
 def policy_player(
@@ -196,18 +199,17 @@ def policy_player(
     device: DeviceConfig,
     *,
     temperature: float = TEMPERATURE,
-    mate_in_one: bool = True,
+    mate_plies: int = MATE_PLIES,
 ) -> PolicyPlayer:
     """A stored network as a player, by its policy alone."""
     suffix = f",temperature={temperature:g}" if temperature != TEMPERATURE else ""
-    suffix += "" if mate_in_one else ",mate=off"
-    mate = "on" if mate_in_one else "off"
+    suffix += f",mate={mate_plies}" if mate_plies != MATE_PLIES else ""
     return PolicyPlayer(
         inference_of(network, device),
         name=network.name + suffix,
-        identity=f"{network.identity}:policy,temperature={temperature:g},mate={mate}",
+        identity=f"{network.identity}:policy,temperature={temperature:g},mate={mate_plies}",
         temperature=temperature,
-        mate_in_one=mate_in_one,
+        mate_plies=mate_plies,
     )
 
 
@@ -252,7 +254,7 @@ def _temperature(text: str) -> float:
     return value
 
 
-def _switch(text: str) -> bool:
-    if text not in ("on", "off"):
+def _mate_plies(text: str) -> int:
+    if text not in ("0", "1", "3", "5"):
         raise ValueError
-    return text == "on"
+    return int(text)

@@ -11,9 +11,14 @@ from keisei.shogi.mate import find_mate
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Record, Records, play, undo
 from keisei.shogi.tables import NUM_CLASSES
+from keisei.shogi.vector import VectorShogi
 
 MAX_MATE_PLIES = 9
 """How long a mate may be that is looked for."""
+
+
+RULE_NODES = 500
+"""Checks that are looked into for each position by a rule that is asked at every ply."""
 
 
 class MateSearch:
@@ -48,6 +53,25 @@ class MateSearch:
             columns,
         )
         return columns
+
+
+class MateRule:
+    """A mate that can be forced is played: whatever the network thinks, whoever it is."""
+
+    def __init__(self, plies: int) -> None:
+        """Make a rule for mates of up to `plies` plies: 1, 3 ...; 0: there is no such rule."""
+        self.plies = plies
+        self._search = MateSearch(plies, RULE_NODES) if plies > 1 else None
+
+    def columns(self, env: VectorShogi, games: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each of some `games` (indices) the column of its legal list that mates, or -1."""
+        if self.plies == 0:
+            return np.full(len(games), -1, dtype=np.int64)
+        if self._search is None:
+            return env.mates_in_one()[games]
+        return self._search.find(
+            env.positions[games], env.legal_actions[games], env.legal_counts[games]
+        )
 
 
 @jit

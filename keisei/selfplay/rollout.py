@@ -10,6 +10,7 @@ from keisei.config_schema import SelfPlayConfig
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference, padded_width
 from keisei.ppo.policy import draw
+from keisei.search.mates import MateRule
 from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.actions import MIRRORED_ACTIONS
@@ -30,7 +31,7 @@ class RolloutStats:
     """Plies that the network chose and learns from."""
 
     forced_plies: int = 0
-    """Plies played by the mate-in-one rule."""
+    """Plies played by the mate rule."""
 
     pool_points: float = 0.0
     """What the learner scored in pool games that ended, a draw being half a point."""
@@ -57,6 +58,7 @@ class Collector:
         self.settings = settings
         self.random = random
         self.mirror = mirror
+        self._mate_rule = MateRule(settings.mate_plies)
 
     def collect(
         self,
@@ -103,12 +105,10 @@ class Collector:
             if opponent is not None and frozen.any():
                 columns[frozen] = self._frozen_columns(opponent, frozen)
         with timer.section("env"):
-            forced = np.zeros(env.num_games, dtype=np.bool_)
-            if self.settings.mate_in_one:
-                mates = env.mates_in_one()
-                forced = mates >= 0
-                columns[forced] = mates[forced]
             games = np.arange(env.num_games)
+            mates = self._mate_rule.columns(env, games)
+            forced = mates >= 0
+            columns[forced] = mates[forced]
             buffer.actions[t] = legal[games, columns]
             buffer.log_probs[t] = log_probs[games, columns]
             buffer.values[t] = values

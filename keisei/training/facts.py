@@ -28,7 +28,7 @@ def run_facts(config: AppConfig, agent: PPOAgent, buffer: RolloutBuffer) -> dict
         "buffer_bytes_per_ply": round(buffer.bytes_per_ply, 1),
         "minibatch_size": agent.minibatch_size,
         "background_evaluation": is_in_background(config.evaluation, compute),
-        "mate_in_one": config.selfplay.mate_in_one,
+        "mate_plies": config.selfplay.mate_plies,
         "keisei": __version__,
         "torch": torch.__version__,
         "numpy": np.__version__,

@@ -73,7 +73,7 @@ MEANINGS: Final[dict[str, str]] = {
     DRAWS: "Share of them that nobody won.",
     PLY_LIMIT_RATE: "Share of them that ended at the ply limit.",
     MEAN_PLIES: "Their mean length in plies.",
-    FORCED_MOVES: "Share of plies played by the mate-in-one rule.",
+    FORCED_MOVES: "Share of plies played by the mate rule.",
     POOL_SHARE: "Share of games played against earlier selves.",
     POOL_SCORE: "Score of the present self in those games that ended, a draw being half a point.",
     TERMINATION_PREFIX + "<name>": "Share of games that ended so: checkmate, repetition ...",

@@ -13,6 +13,7 @@ from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
+from keisei.evaluation.players import make_player
 from keisei.evaluation.score import Score
 from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.training.display import console_level, make_display
@@ -71,6 +72,7 @@ def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
             f"there is a run in {run_directory} already; go on with it by --resume "
             f"{run_directory}, or choose another --name"
         )
+    _require_opponents(config)
     try:
         run_directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -80,6 +82,7 @@ def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
 
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
     """Go on with a run from its newest good checkpoint."""
+    _require_opponents(config)
     return _train(config, run_directory, profile=profile, is_resumed=True)
 
 
@@ -106,6 +109,12 @@ def _train(
     return RunSummary(
         run_directory, reason, progress.timestep, progress.games, progress.seconds, trainer.scores
     )
+
+
+def _require_opponents(config: AppConfig) -> None:
+    """Refuse opponents that cannot be set up now, not when the first evaluation is due."""
+    for word in config.evaluation.opponents:
+        make_player(word, threads=1).close()
 
 
 def _callbacks(

@@ -72,7 +72,7 @@ def test_a_precision_that_is_safe_is_measured_too(monkeypatch: pytest.MonkeyPatc
 
 def test_the_bare_loop_does_the_same_arithmetic(tmp_path: Path) -> None:
     """From the same weights and minibatch, one step of each leads to the same weights."""
-    trainer = tiny_trainer(tmp_path, "selfplay.mate_in_one=false")
+    trainer = tiny_trainer(tmp_path, "selfplay.mate_plies=0")
     trainer.train_step()
     agent = trainer.agent
     batch = train._minibatches(trainer)[0]

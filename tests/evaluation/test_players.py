@@ -45,11 +45,11 @@ def test_bots(word: str, kind: type, name: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "kind", "suffix", "identity_suffix"),
     [
-        ("", PolicyPlayer, "", ":policy,temperature=0.25,mate=on"),
-        (":policy", PolicyPlayer, "", ":policy,temperature=0.25,mate=on"),
-        (":policy,temperature=0", PolicyPlayer, ",temperature=0", ",temperature=0,mate=on"),
-        (":policy,temperature=0.5,mate=off", PolicyPlayer, *[",temperature=0.5,mate=off"] * 2),
-        (",mate=on", PolicyPlayer, "", ",mate=on"),
+        ("", PolicyPlayer, "", ":policy,temperature=0.25,mate=1"),
+        (":policy", PolicyPlayer, "", ":policy,temperature=0.25,mate=1"),
+        (":policy,temperature=0", PolicyPlayer, ",temperature=0", ",temperature=0,mate=1"),
+        (":policy,temperature=0.5,mate=0", PolicyPlayer, *[",temperature=0.5,mate=0"] * 2),
+        (",mate=3", PolicyPlayer, ",mate=3", ",mate=3"),
         (":search=4", SearchPlayer, *[":search=4"] * 2),
         (":search=4,mate=0,temperature=1", SearchPlayer, *[":search=4,mate=0,temperature=1"] * 2),
     ],

@@ -68,10 +68,10 @@ def _moves(game: ShogiGame) -> Iterator[tuple[int, ShogiGame]]:
 
 
 @pytest.mark.parametrize(
-    ("sfens", "good_moves", "plies", "mate_in_one"),
+    ("sfens", "good_moves", "plies", "mate_plies"),
     [
-        pytest.param(WITH_A_MATE, winning_moves, 1, "false", id="mate in one"),
-        pytest.param(UNDER_THREAT, safe_moves, 2, "true", id="escape from a mate in one"),
+        pytest.param(WITH_A_MATE, winning_moves, 1, 0, id="mate in one"),
+        pytest.param(UNDER_THREAT, safe_moves, 2, 1, id="escape from a mate in one"),
     ],
 )
 def test_ppo_solves_a_set_of_positions(
@@ -79,11 +79,11 @@ def test_ppo_solves_a_set_of_positions(
     sfens: tuple[str, ...],
     good_moves: Callable[[ShogiGame], list[int]],
     plies: int,
-    mate_in_one: str,
+    mate_plies: int,
 ) -> None:
     """From the outcome of games of one ply, or of two, where the blame falls on the loser."""
     wanted = [good_moves(ShogiGame(sfen)) for sfen in sfens]
-    trainer = tiny_trainer(tmp_path, *LEARNER, f"selfplay.mate_in_one={mate_in_one}")
+    trainer = tiny_trainer(tmp_path, *LEARNER, f"selfplay.mate_plies={mate_plies}")
     assert _share_solved(trainer, sfens, wanted) < 0.7, "not by chance"
     trainer.env = trainer.collector.env = VectorShogi(64, starts=sfens, ply_limit=plies)
     for _ in range(UPDATES):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.search.mates import MateSearch
+from keisei.search.mates import MateRule, MateSearch
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.vector import VectorShogi
 from tests.positions import random_games
 from tests.sampling import sample
 
@@ -86,6 +87,31 @@ def test_the_shortest_mate_is_played() -> None:
     column = found(MateSearch(5), game)
     game.push_action(int(game.legal_actions[column]))
     assert game.legal_moves == []
+
+
+def test_a_rule_shows_the_mates_of_an_environment() -> None:
+    mate_in_one = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
+    env = VectorShogi(4, starts=[mate_in_one])
+    games = np.array([1, 3])
+    assert MateRule(0).columns(env, games).tolist() == [-1, -1]
+    expected = env.mates_in_one()[games].tolist()
+    assert min(expected) >= 0
+    for plies in (1, 3, 5):
+        assert MateRule(plies).columns(env, games).tolist() == expected
+
+
+def test_a_longer_rule_shows_longer_mates() -> None:
+    for game in random_games(seed=3, plies=300):
+        if not game.in_check and found(MateSearch(3), game) >= 0 > found(MateSearch(1), game):
+            break
+    env = VectorShogi(1, starts=[game.sfen()], ply_limit=1_000)
+    assert MateRule(1).columns(env, np.arange(1)).tolist() == [-1]
+    column = int(MateRule(3).columns(env, np.arange(1))[0])
+    env.step([int(env.legal_actions[0, column])])
+    while not env.last_step.terminations[0]:
+        replies = MateRule(1).columns(env, np.arange(1))
+        env.step([int(env.legal_actions[0, max(0, int(replies[0]))])])
+    assert env.finished_game(0).ply == game.ply + 3
 
 
 def test_the_position_is_left_as_it_was() -> None:

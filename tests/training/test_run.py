@@ -20,6 +20,12 @@ def train(root: Path, *arguments: str) -> Result:
     return CliRunner().invoke(app, ["train", *settings, *arguments], catch_exceptions=False)
 
 
+def test_opponents_that_do_not_exist_are_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(KeiseiError, match="kasparov"):
+        train(tmp_path, "--set", "evaluation.opponents=[random, kasparov]")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_leaves_everything_behind(tmp_path: Path) -> None:
     result = train(tmp_path, "--name", "first", "--tower_width", "12")
     assert result.exit_code == 0

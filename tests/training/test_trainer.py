@@ -106,7 +106,7 @@ def test_a_resumed_run_is_the_same_bit_by_bit(tmp_path: Path, overrides: tuple[s
 
 
 def test_pool_games_are_learned_from_one_side_only(tmp_path: Path) -> None:
-    trainer = tiny_trainer(tmp_path, "selfplay.pool_share=0.5", "selfplay.mate_in_one=false")
+    trainer = tiny_trainer(tmp_path, "selfplay.pool_share=0.5", "selfplay.mate_plies=0")
     trainer.train_step()
     learns = trainer.buffer.learns_policy
     turns = trainer.buffer.packed["turn"]
