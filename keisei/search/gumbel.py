@@ -31,8 +31,8 @@ MAX_SIMULATIONS: Final = 100_000
 CONSIDERED_MOVES: Final = 16
 """Moves of the root that get simulations at first."""
 
-WEIGHTS: Final = Weights(visit=50.0, scale=1.0)
-"""What the paper uses for chess and Go."""
+WEIGHTS: Final = Weights(visit=50.0, scale=0.1)
+"""The paper has a scale of 1 for networks whose values are good. Those of ten minutes are not."""
 
 _FIRST_EDGES_PER_NODE: Final = 100
 """Legal moves of a position, roughly: what memory is set aside for."""
