@@ -128,8 +128,7 @@ class SelfPlayConfig(Section):
     )
     mate_plies: MatePlies = Field(
         1,
-        description="Play mates of up to so many plies whenever they can be forced; 0: no such "
-        "rule. Such moves are not learned by the policy.",
+        description="Mates of so many plies are played by rule, and not learned by the policy; 0: none.",
     )
     pool_share: Fraction = Field(
         0.0, description="Share of the games that are played against earlier selves."
