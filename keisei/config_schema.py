@@ -128,7 +128,7 @@ class SelfPlayConfig(Section):
     )
     mate_plies: MatePlies = Field(
         1,
-        description="Mates of so many plies are played by rule, and not learned by the policy; 0: none.",
+        description="Mates of so many plies are played by rule and not learned; 0: no such rule.",
     )
     pool_share: Fraction = Field(
         0.0, description="Share of the games that are played against earlier selves."
