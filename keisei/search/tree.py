@@ -44,7 +44,6 @@ class Forest(NamedTuple):
     edge_starts: npt.NDArray[np.int64]  # [T, S + 1]: where a node's moves begin in the edges
     edge_counts: npt.NDArray[np.int32]  # [T, S + 1]: 0 for what is over
     values: npt.NDArray[np.float32]  # [T, S + 1]: the network's word, or the certain value
-    visits: npt.NDArray[np.int32]  # [T, S + 1]: simulations that came to the node or went through
     certain: npt.NDArray[np.int8]  # [T, S + 1]: UNSURE, WON, LOST, FIXED
     in_check: npt.NDArray[np.bool_]  # [T, S + 1]
     sizes: npt.NDArray[np.int32]  # [T]: nodes so far
@@ -65,7 +64,6 @@ class Forest(NamedTuple):
             edge_starts=np.zeros(shape, dtype=np.int64),
             edge_counts=np.zeros(shape, dtype=np.int32),
             values=np.zeros(shape, dtype=np.float32),
-            visits=np.zeros(shape, dtype=np.int32),
             certain=np.zeros(shape, dtype=np.int8),
             in_check=np.zeros(shape, dtype=np.bool_),
             sizes=np.zeros(trees, dtype=np.int32),
@@ -234,7 +232,6 @@ def plant(
     """Begin each tree with its root; returns how many edges are used."""
     for tree in range(len(legal_counts)):
         forest.sizes[tree] = 1
-        forest.visits[tree, ROOT] = 1
         forest.certain[tree, ROOT] = UNSURE
         used = _open_node(
             forest, edges, used, tree, ROOT, legal_actions, legal_counts, log_probs, values, tree
@@ -310,7 +307,6 @@ def _carry_up(forest: Forest, edges: Edges, tree: int) -> None:
     """Count the simulation at every node and move of its path, and draw certain conclusions."""
     length = int64(forest.path_lengths[tree])
     leaf = int64(forest.path_nodes[tree, length])
-    forest.visits[tree, leaf] += 1
     value = float(forest.values[tree, leaf])
     for step in range(length - 1, -1, -1):
         child = int64(forest.path_nodes[tree, step + 1])
@@ -319,7 +315,6 @@ def _carry_up(forest: Forest, edges: Edges, tree: int) -> None:
         value = -value
         edges.visits[edge] += 1
         edges.value_sums[edge] += value
-        forest.visits[tree, node] += 1
         if forest.certain[tree, child] == LOST:
             forest.certain[tree, node] = WON
             forest.values[tree, node] = 1.0
