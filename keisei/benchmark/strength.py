@@ -8,16 +8,16 @@ matches against the bots, the bots among each other included: so the rating rela
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
 from keisei import __version__, run_files
 from keisei.benchmark.machine import Machine, this_machine
 from keisei.errors import KeiseiError
+from keisei.evaluation.ladder import round_robin
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.player import Player
-from keisei.evaluation.players import make_player
+from keisei.evaluation.players import make_player, open_players
 from keisei.evaluation.ratings import PairResult, rate
 from keisei.evaluation.score import Score
 from keisei.evaluation.standards import OPPONENTS, YARDSTICK
@@ -141,18 +141,16 @@ def read_figures(path: Path) -> dict[str, float]:
 def _play(
     player: Player, games: int, seed: int, on_progress: Progress
 ) -> tuple[list[PairResult], dict[str, Score]]:
-    bots = [make_player(word) for word in OPPONENTS]
-    pairs = [(player, bot) for bot in bots] + list(combinations(bots, 2))
     results: list[PairResult] = []
     scores: dict[str, Score] = {}
-    for number, (one, other) in enumerate(pairs):
-        on_progress(f"{one.name} against {other.name}", number, len(pairs))
-        score = play_match(one, other, MatchSettings(games=games, seed=seed + number)).score
-        results += pair_results(one.name, other.name, score)
-        if one is player:
-            scores[other.name] = score
-    for bot in bots:
-        bot.close()
+    with open_players(OPPONENTS) as bots:
+        pairs = [(player, bot) for bot in bots] + round_robin(bots)
+        for number, (one, other) in enumerate(pairs):
+            on_progress(f"{one.name} against {other.name}", number, len(pairs))
+            score = play_match(one, other, MatchSettings(games=games, seed=seed + number)).score
+            results += pair_results(one.name, other.name, score)
+            if one is player:
+                scores[other.name] = score
     return results, scores
 
 
