@@ -45,10 +45,10 @@ _HELP: Final = (
 
 
 TEMPERATURE: Final[float] = EvaluationConfig.model_fields["temperature"].default
-"""Of a network's policy where nothing is said: the same as in the evaluations of a run."""
+"""Of a network's policy where nothing is said: the default of a run's evaluations."""
 
 MATE_PLIES: Final[int] = EvaluationConfig.model_fields["mate_plies"].default
-"""Of the mates that a policy is shown where nothing is said."""
+"""Of the mates that a policy is shown where nothing is said, also where its run had others."""
 
 DEFAULT_BYOYOMI: Final = 1000
 """Milliseconds that an engine has for a move where nothing is said."""
