@@ -32,10 +32,13 @@ def main() -> None:
         os.nice(NICENESS)
     # Those who started a run in the background may have it ignore SIGINT, and so would we.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Thread(target=_end_with_parent, args=(directory,), daemon=True).start()
+    is_orphan = threading.Event()
     try:
+        threading.Thread(target=_end_with_parent, args=(directory, is_orphan), daemon=True).start()
         _answer(directory)
-    except KeyboardInterrupt:
+    except BaseException:  # an import that is interrupted may end by any error
+        if not is_orphan.is_set():
+            raise
         shutil.rmtree(directory, ignore_errors=True)
         sys.exit(1)
 
@@ -61,11 +64,12 @@ def _answer(directory: Path) -> None:
     write_atomically(directory / ANSWER, Answer.of(result).model_dump_json().encode())
 
 
-def _end_with_parent(directory: Path) -> None:
+def _end_with_parent(directory: Path, is_orphan: threading.Event) -> None:
     """Wait until stdin is closed; then interrupt the main thread, so that it closes its players."""
     # Not by sys.stdin: a thread that waits there holds a lock which the end of Python needs.
     while os.read(0, 1):
         pass
+    is_orphan.set()
     _thread.interrupt_main()
     time.sleep(GRACE_SECONDS)
     shutil.rmtree(directory, ignore_errors=True)
