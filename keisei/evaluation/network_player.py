@@ -3,8 +3,8 @@
 import numpy as np
 
 from keisei.evaluation.player import Columns
-from keisei.ppo.inference import Inference
 from keisei.ppo.policy import draw
+from keisei.search.judge import Judge
 from keisei.search.mates import MateRule
 from keisei.shogi.vector import VectorShogi
 
@@ -14,7 +14,7 @@ class PolicyPlayer:
 
     def __init__(
         self,
-        inference: Inference,
+        judge: Judge,
         *,
         name: str,
         identity: str,
@@ -24,7 +24,7 @@ class PolicyPlayer:
         """Make a player.
 
         Args:
-            inference: the network.
+            judge: the network.
             name: what people call it.
             identity: what the network is, exactly.
             temperature: 0: always the likeliest move; 1: as the policy says.
@@ -32,13 +32,13 @@ class PolicyPlayer:
         """
         self.name = name
         self.identity = identity
-        self._inference = inference
+        self._judge = judge
         self._temperature = temperature
         self._mate_rule = MateRule(mate_plies)
 
     def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
         """Judge all the boards in one call."""
-        judgement = self._inference.judge(
+        judgement = self._judge.judge(
             env.packed[games], env.legal_actions[games], env.legal_counts[games]
         )
         if self._temperature > 0.0:

@@ -7,7 +7,7 @@ A word is a kind with its main setting, then further settings as ``,name=value``
 | ``random`` | any legal move: rating 0 |
 | ``greedy`` | takes the most material at once; ``random=S``: a share S of its moves is random |
 | ``alphabeta:D`` | looks D plies ahead; ``quiet=N``, ``margin=N``, ``random=S`` |
-| ``RUN``, ``RUN:policy`` | a run's newest network; ``temperature=T``, ``mate=N`` plies |
+| ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root |
 | ``usi:COMMAND`` | an engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS``; others are its options |
 """
@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from keisei.checkpoints.network import StoredNetwork, load_network
-from keisei.config_schema import DeviceConfig, EvaluationConfig
+from keisei.config_schema import DeviceConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.evaluation.bots import AlphaBetaPlayer, Careless, GreedyPlayer, RandomPlayer
@@ -43,12 +43,6 @@ _HELP: Final = (
     "or usi:COMMAND"
 )
 
-
-TEMPERATURE: Final[float] = EvaluationConfig.model_fields["temperature"].default
-"""Of a network's policy where nothing is said: the default of a run's evaluations."""
-
-MATE_PLIES: Final[int] = EvaluationConfig.model_fields["mate_plies"].default
-"""Of the mates that a policy is shown where nothing is said, also where its run had others."""
 
 DEFAULT_BYOYOMI: Final = 1000
 """Milliseconds that an engine has for a move where nothing is said."""
@@ -188,8 +182,9 @@ def _network(word: _Word, device: DeviceConfig) -> Player:
 
 
 def _policy_player(word: _Word, network: StoredNetwork, device: DeviceConfig) -> Player:
-    temperature = word.take("temperature", _temperature, TEMPERATURE)
-    mate_plies = word.take("mate", _mate_plies, MATE_PLIES)
+    usual = network.config.evaluation
+    temperature = word.take("temperature", _temperature, usual.temperature)
+    mate_plies = word.take("mate", _mate_plies, usual.mate_plies)
     word.require_empty("temperature (0 or more) and mate (0, 1, 3 or 5 plies)")
     return policy_player(network, device, temperature=temperature, mate_plies=mate_plies)
 
@@ -198,12 +193,15 @@ def policy_player(
     network: StoredNetwork,
     device: DeviceConfig,
     *,
-    temperature: float = TEMPERATURE,
-    mate_plies: int = MATE_PLIES,
+    temperature: float | None = None,
+    mate_plies: int | None = None,
 ) -> PolicyPlayer:
-    """A stored network as a player, by its policy alone."""
-    suffix = f",temperature={temperature:g}" if temperature != TEMPERATURE else ""
-    suffix += f",mate={mate_plies}" if mate_plies != MATE_PLIES else ""
+    """A stored network as a player, by its policy alone; as its run measures it if not told."""
+    usual = network.config.evaluation
+    temperature = usual.temperature if temperature is None else temperature
+    mate_plies = usual.mate_plies if mate_plies is None else mate_plies
+    suffix = f",temperature={temperature:g}" if temperature != usual.temperature else ""
+    suffix += f",mate={mate_plies}" if mate_plies != usual.mate_plies else ""
     return PolicyPlayer(
         inference_of(network, device),
         name=network.name + suffix,

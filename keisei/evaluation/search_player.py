@@ -3,8 +3,8 @@
 import numpy as np
 
 from keisei.evaluation.player import Columns
-from keisei.ppo.inference import Inference
 from keisei.search.gumbel import TreeSearch
+from keisei.search.judge import Judge
 from keisei.shogi.vector import VectorShogi
 
 
@@ -13,7 +13,7 @@ class SearchPlayer:
 
     def __init__(
         self,
-        inference: Inference,
+        judge: Judge,
         simulations: int,
         *,
         name: str,
@@ -24,7 +24,7 @@ class SearchPlayer:
         self.name = name
         self.identity = identity
         self._search = TreeSearch(
-            inference, simulations, mate_plies=mate_plies, temperature=temperature
+            judge, simulations, mate_plies=mate_plies, temperature=temperature
         )
 
     def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:

@@ -1,7 +1,5 @@
 """Asking a network about many positions at once: legal-only log-probabilities and values."""
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -11,24 +9,12 @@ from keisei.models.compute import Compute
 from keisei.models.network import ActorCritic
 from keisei.ppo.policy import legal_log_probs
 from keisei.ppo.stopwatch import Stopwatch
+from keisei.search.judge import Judgement, padded_width
 from keisei.shogi.features import FeatureSpec
 from keisei.shogi.position import Records
 
 CPU_BATCH = 256
 """Positions per call on a CPU: larger batches fall out of its cache and are slower."""
-
-WIDTH_STEP = 32
-"""Legal lists are padded to multiples of this, so that a compiled network sees few shapes."""
-
-
-class Judgement(NamedTuple):
-    """What a network says of ``B`` positions."""
-
-    log_probs: npt.NDArray[np.float32]
-    """``[B, M]``: of the legal moves, in the order of their list; minus infinity beyond them."""
-
-    values: npt.NDArray[np.float32]
-    """``[B]``: from -1, lost for the mover, to 1, won."""
 
 
 class Inference:
@@ -92,8 +78,3 @@ def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:
     """Planes on the device, in the memory layout that is fastest there."""
     tensor = torch.from_numpy(planes).to(compute.device, non_blocking=True)
     return tensor.contiguous(memory_format=torch.channels_last) if compute.channels_last else tensor
-
-
-def padded_width(counts: npt.NDArray[np.int32], most: int) -> int:
-    """Columns that hold the longest list, rounded up."""
-    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, most)

@@ -10,7 +10,8 @@ from torch import Tensor
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.models.compute import Compute
 from keisei.ppo.buffer import RolloutBuffer
-from keisei.ppo.inference import padded_width, planes_tensor
+from keisei.ppo.inference import planes_tensor
+from keisei.search.judge import padded_width
 from keisei.shogi.features import FeatureSpec
 from keisei.shogi.packed import legal_from_packed
 from keisei.shogi.position import new_positions

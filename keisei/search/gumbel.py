@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.errors import KeiseiError
-from keisei.ppo.inference import Inference
+from keisei.search.judge import Judge
 from keisei.search.mates import MateSearch
 from keisei.search.tree import (
     NEEDS_NETWORK,
@@ -56,7 +56,7 @@ class TreeSearch:
 
     def __init__(
         self,
-        inference: Inference,
+        judge: Judge,
         simulations: int,
         *,
         mate_plies: int = 3,
@@ -66,7 +66,7 @@ class TreeSearch:
         """Make a search.
 
         Args:
-            inference: the network.
+            judge: the network.
             simulations: positions to look at for each move.
             mate_plies: mates of up to so many plies are looked for at the root first; 0: none.
             temperature: of the luck that decides which moves are considered; 0: no luck.
@@ -78,7 +78,7 @@ class TreeSearch:
             )
         self.simulations = simulations
         self.temperature = temperature
-        self._inference = inference
+        self._judge = judge
         self._weights = weights
         self._mates = MateSearch(mate_plies) if mate_plies else None
 
@@ -94,7 +94,7 @@ class TreeSearch:
             forest.luck[:] = self.temperature * random.gumbel(size=forest.luck.shape)
         branches = env.branches(games)
         edges = Edges.new(int(counts.sum()) + trees * _FIRST_EDGES_PER_NODE)
-        judgement = self._inference.judge(env.packed[games], legal, counts)
+        judgement = self._judge.judge(env.packed[games], legal, counts)
         used = int(plant(forest, edges, 0, legal, counts, judgement.log_probs, judgement.values))
         mates = (
             np.full(trees, -1, dtype=np.int64)
@@ -114,7 +114,7 @@ class TreeSearch:
             descend(forest, edges, branches, positions, wanted, self._weights)
             rows = np.flatnonzero(is_open & (forest.arrivals == NEEDS_NETWORK))
             if len(rows):
-                judgement = self._inference.judge(
+                judgement = self._judge.judge(
                     branches.packed[rows], branches.legal_actions[rows], branches.legal_counts[rows]
                 )
                 needed = used + int(branches.legal_counts[rows].sum())

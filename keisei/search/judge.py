@@ -1,0 +1,39 @@
+"""What is asked about positions: a network, whatever computes it. Knows nothing of torch."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.shogi.position import Records
+
+WIDTH_STEP = 32
+"""Legal lists are padded to multiples of this, so that a compiled network sees few shapes."""
+
+
+class Judgement(NamedTuple):
+    """What a network says of ``B`` positions."""
+
+    log_probs: npt.NDArray[np.float32]
+    """``[B, M]``: of the legal moves, in the order of their list; minus infinity beyond them."""
+
+    values: npt.NDArray[np.float32]
+    """``[B]``: from -1, lost for the mover, to 1, won."""
+
+
+class Judge(Protocol):
+    """Says of many positions at once how likely each move is, and who is winning."""
+
+    def judge(
+        self,
+        packed: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+    ) -> Judgement:
+        """Judge ``packed[B]`` with the legal lists ``[B, >= M]`` and their lengths ``[B]``."""
+        ...
+
+
+def padded_width(counts: npt.NDArray[np.int32], most: int) -> int:
+    """Columns that hold the longest list, rounded up."""
+    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, most)
