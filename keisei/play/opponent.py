@@ -9,7 +9,7 @@ from keisei.checkpoints.network import StoredNetwork
 from keisei.config_schema import DeviceConfig
 from keisei.models.compute import choose_compute
 from keisei.ppo.inference import Inference
-from keisei.ppo.policy import draw
+from keisei.search.judge import draw
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
