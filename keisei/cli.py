@@ -19,6 +19,7 @@ from keisei.commands.convert import convert
 from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
 from keisei.commands.evaluate import evaluate
+from keisei.commands.export import export
 from keisei.commands.ladder import ladder
 from keisei.commands.match import match
 from keisei.commands.perft import perft
@@ -39,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, match, ladder, evaluate, describe, doctor, perft, show, convert
+    train, play, runs, match, ladder, evaluate, export, describe, doctor, perft, show, convert
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")
