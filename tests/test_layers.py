@@ -16,6 +16,7 @@ FORBIDDEN = {
     "selfplay": ("keisei.training",),
     "checkpoints": ("keisei.ppo", "keisei.selfplay", "keisei.training"),
     "evaluation": ("keisei.training",),
+    "onnx": ("keisei.training", "keisei.evaluation"),
     "search": ("keisei.training",),
     "play": ("keisei.training",),
 }
