@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from keisei import __version__
+from keisei.commands.annotate import annotate
 from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
 from keisei.commands.describe import describe
@@ -40,7 +41,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, match, ladder, evaluate, export, describe, doctor, perft, show, convert
+    train, play, runs, match, ladder, evaluate, export, describe, doctor, perft, show, convert,
+    annotate
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")
