@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.errors import KeiseiError
+from keisei.evaluation import standards
 from keisei.search.gumbel import TreeSearch
 from keisei.search.judge import Judge
 from keisei.search.mates import MateSearch
@@ -24,7 +25,7 @@ from keisei.shogi.vector import VectorShogi
 MATE_PLIES: Final = 3
 """Mates of up to so many plies are found, whatever the network thinks."""
 
-_ROOM: Final = 512
+_ROOM: Final = 64
 """Plies that a search may look beyond the end of the game before it meets a ply limit."""
 
 _MAX_PLY: Final = 20_000
@@ -164,9 +165,11 @@ def _positions_of(start: Diagram, moves: list[Move]) -> tuple[VectorShogi, int]:
     Each game has its own history, so that planes and search know of repetitions. Where a move ends
     the game, the position after it is left out.
     """
+    longest = min(start.move_number + len(moves) + _ROOM, _MAX_PLY)
     settings = {
         "starts": [start],
-        "ply_limit": min(start.move_number + len(moves) + _ROOM, _MAX_PLY),
+        # Networks see how far it is to the limit: let it be the usual one, if that is possible.
+        "ply_limit": max(standards.PLY_LIMIT, longest),
         "declaration": DeclarationRule.OFF,  # players declare, positions don't
     }
     with VectorShogi(1, **settings) as line:  # type: ignore[arg-type]
