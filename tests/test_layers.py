@@ -19,6 +19,7 @@ FORBIDDEN = {
     "onnx": ("keisei.training", "keisei.evaluation"),
     "search": ("keisei.training",),
     "play": ("keisei.training",),
+    "analysis": ("keisei.training", "torch"),
 }
 """What a package must not import, by package; those that don't exist yet forbid nothing."""
 
