@@ -125,7 +125,14 @@ class JudgedGame:
         return sorted(sorted(lost, key=lambda move: -move.loss)[:most], key=lambda move: move.ply)
 
 
-def judge_game(record: GameRecord, judge: Judge, *, name: str, simulations: int = 0) -> JudgedGame:
+def judge_game(
+    record: GameRecord,
+    judge: Judge,
+    *,
+    name: str,
+    simulations: int = 0,
+    ply_limit: int = standards.PLY_LIMIT,
+) -> JudgedGame:
     """Judge every position of the main line.
 
     Args:
@@ -133,18 +140,22 @@ def judge_game(record: GameRecord, judge: Judge, *, name: str, simulations: int 
         judge: the network.
         name: what people call it.
         simulations: of a tree search at each position, all positions together; 0: no search.
+        ply_limit: at which its games are drawn, for networks see how far that is; a longer game
+            has a later one.
     """
     if not record.moves:
         raise KeiseiError("there is no move in this game, so there is nothing to judge")
-    positions = tuple(_judged(record, judge, simulations))
+    positions = tuple(_judged(record, judge, simulations, ply_limit))
     return JudgedGame(record, name, simulations, positions)
 
 
-def _judged(record: GameRecord, judge: Judge, simulations: int) -> Iterator[JudgedPosition]:
+def _judged(
+    record: GameRecord, judge: Judge, simulations: int, ply_limit: int
+) -> Iterator[JudgedPosition]:
     """The positions in order, the last one included."""
     moves, game = record.main_line, ShogiGame(record.start, declaration=DeclarationRule.OFF)
     while True:
-        env, played = _positions_of(game.diagram, moves)
+        env, played = _positions_of(game.diagram, moves, ply_limit)
         with env:
             yield from _judge_all(env, judge, simulations)
         if env.num_games > played:  # the last position is not the end of the game
@@ -159,7 +170,7 @@ def _judged(record: GameRecord, judge: Judge, simulations: int) -> Iterator[Judg
         # start, without what came before.
 
 
-def _positions_of(start: Diagram, moves: list[Move]) -> tuple[VectorShogi, int]:
+def _positions_of(start: Diagram, moves: list[Move], ply_limit: int) -> tuple[VectorShogi, int]:
     """(the positions from a start as games of an environment, how many moves could be played).
 
     Each game has its own history, so that planes and search know of repetitions. Where a move ends
@@ -168,8 +179,7 @@ def _positions_of(start: Diagram, moves: list[Move]) -> tuple[VectorShogi, int]:
     longest = min(start.move_number + len(moves) + _ROOM, _MAX_PLY)
     settings = {
         "starts": [start],
-        # Networks see how far it is to the limit: let it be the usual one, if that is possible.
-        "ply_limit": max(standards.PLY_LIMIT, longest),
+        "ply_limit": max(ply_limit, longest),
         "declaration": DeclarationRule.OFF,  # players declare, positions don't
     }
     with VectorShogi(1, **settings) as line:  # type: ignore[arg-type]

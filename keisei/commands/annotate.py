@@ -65,7 +65,13 @@ def annotate(
         if len(records) > 1:
             raise KeiseiError(f"{game} holds {len(records)} games; only one can be annotated")
         network = load_judge(model, device=device, threads=threads)
-        judged = judge_game(records[0], network.judge, name=network.name, simulations=simulations)
+        judged = judge_game(
+            records[0],
+            network.judge,
+            name=network.name,
+            simulations=simulations,
+            ply_limit=network.ply_limit,
+        )
         if output is not None:
             save_game(annotated(judged, blunder=blunder / 100), output)
         if plot is not None and draw is not None:

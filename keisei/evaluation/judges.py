@@ -34,6 +34,9 @@ class NamedJudge(NamedTuple):
     mate_plies: int
     """Mates of up to so many plies are played whatever the policy says; 0: none."""
 
+    ply_limit: int
+    """The ply at which its games are drawn. Networks see how far that is."""
+
 
 def load_judge(path: Path, *, device: str = "cpu", threads: int = 0) -> NamedJudge:
     """The network of a run, a checkpoint or an ONNX file.
@@ -48,7 +51,14 @@ def load_judge(path: Path, *, device: str = "cpu", threads: int = 0) -> NamedJud
     """
     if path.suffix.lower() == SUFFIX and not path.is_dir():
         model = load_onnx(path, threads, device=device)
-        return NamedJudge(model, model.name, model.identity, model.temperature, model.mate_plies)
+        return NamedJudge(
+            model,
+            model.name,
+            model.identity,
+            model.temperature,
+            model.mate_plies,
+            model.ply_limit,
+        )
     chosen = device_config(device, threads)
     try:
         from keisei.checkpoints.network import load_network
@@ -71,6 +81,7 @@ def judge_of(network: "StoredNetwork", device: DeviceConfig) -> NamedJudge:
         network.identity,
         usual.temperature,
         usual.mate_plies,
+        usual.ply_limit,
     )
 
 

@@ -68,6 +68,9 @@ class OnnxFacts(BaseModel):
     mate_plies: MatePlies
     """Mates of up to so many plies are played by rule where its run measures it."""
 
+    ply_limit: Annotated[int, Field(gt=0, le=20_000)]
+    """The ply at which games are drawn where its run measures it; it sees how far that is."""
+
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str]) -> Self:
         """Read the metadata of a file; `OnnxError` says what is wrong with them."""

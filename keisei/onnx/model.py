@@ -68,6 +68,11 @@ class OnnxModel:
         """Mates of up to so many plies are played by rule where its run measures it."""
         return self.facts.mate_plies
 
+    @property
+    def ply_limit(self) -> int:
+        """The ply at which games are drawn where its run measures it."""
+        return self.facts.ply_limit
+
     @cached_property
     def _step(self) -> int | None:
         """Positions per call; None: all at once."""

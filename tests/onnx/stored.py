@@ -18,7 +18,7 @@ def stored_network(features: str = "core46", **settings: object) -> StoredNetwor
         {
             "model": SMALL | settings,
             "env": {"input_features": features},
-            "evaluation": {"temperature": 0.5, "mate_plies": 3},
+            "evaluation": {"temperature": 0.5, "mate_plies": 3, "ply_limit": 300},
         }
     )
     spec = feature_spec(features)

@@ -204,6 +204,7 @@ def run_without_torch(program: str, *arguments: str, cwd: Path) -> subprocess.Co
         text=True,
         encoding="utf-8",
         check=False,
+        stdin=subprocess.DEVNULL,
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(Path(keisei.__file__).parents[1])},
     )
@@ -212,12 +213,29 @@ def run_without_torch(program: str, *arguments: str, cwd: Path) -> subprocess.Co
 MAIN = "from keisei.cli import main; main()"
 
 
-def test_matches_are_played_where_there_is_no_torch(sound: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (
+            "match mine.onnx:search=2 mine.onnx --games 2 --ply-limit 8 --threads 1",
+            "mine@192.onnx:search=2 against mine@192.onnx: 2 games",
+        ),
+        (
+            "annotate game.usi --model mine.onnx --threads 1 --output game.csa --plot game.svg",
+            "written: game.csa",
+        ),
+        ("play mine.onnx --color white", "mine@192.onnx plays "),
+    ],
+    ids=lambda text: text.split()[0],
+)
+def test_commands_that_need_no_torch(
+    sound: Path, tmp_path: Path, arguments: str, answer: str
+) -> None:
     shutil.copy(sound, tmp_path)
-    arguments = ("match", "mine.onnx:search=2", "mine.onnx", "--games", "2", "--ply-limit", "8")
-    result = run_without_torch(MAIN, *arguments, "--threads", "1", cwd=tmp_path)
+    (tmp_path / "game.usi").write_text("startpos moves 7g7f 3c3d\n")
+    result = run_without_torch(MAIN, *arguments.split(), cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "mine@192.onnx:search=2 against mine@192.onnx: 2 games" in result.stdout
+    assert answer in result.stdout
 
 
 def test_a_run_needs_torch_and_says_so(tmp_path: Path) -> None:
