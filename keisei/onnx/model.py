@@ -5,6 +5,7 @@ are let in, and no file but itself is read.
 """
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -202,9 +203,14 @@ def _new_session(runtime: ModuleType, data: bytes, threads: int, device: str) ->
     options.log_severity_level = 4  # what goes wrong is raised, not written to the terminal
     options.add_session_config_entry("session.load_model_format", "ONNX")  # as it was checked
     try:
-        return runtime.InferenceSession(data, options, providers=providers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of falling back to the CPU: see below
+            session = runtime.InferenceSession(data, options, providers=providers)
     except Exception as error:  # its errors have no base of their own
         raise OnnxError(f"onnxruntime cannot load it: {_in_one_line(error)}") from error
+    if device.startswith("cuda") and _CUDA not in session.get_providers():
+        raise OnnxError(f"device {device}: onnxruntime cannot use the GPU, only the CPU")
+    return session
 
 
 def _require_answers(model: OnnxModel) -> None:

@@ -194,6 +194,17 @@ def test_devices_that_are_not_there(device: str) -> None:
         choose_providers(device, [CPU])
 
 
+def test_a_gpu_that_cannot_be_used(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package for GPUs is there, but not what it needs: it falls back to the CPU."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    if CUDA in onnxruntime.get_available_providers():
+        pytest.skip("there is a GPU")
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
+    with pytest.raises(KeiseiError, match="device cuda: onnxruntime cannot use the GPU"):
+        load_onnx(sound, threads=1, device="cuda")
+    assert load_onnx(sound, threads=1, device="auto").name == "mine@192.onnx"
+
+
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n"
 
 
