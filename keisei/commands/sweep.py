@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keisei.commands.train import INTERRUPTED
+from keisei.sweep.files import SWEEPS
 
 if TYPE_CHECKING:
     from keisei.sweep.runner import SweepSummary
@@ -21,7 +22,7 @@ def sweep(
     name: Annotated[
         str, typer.Option(help="Name of the sweep's directory; empty: that of the file.")
     ] = "",
-    root: Annotated[Path, typer.Option(help="Directory that holds the sweeps.")] = Path("sweeps"),
+    root: Annotated[Path, typer.Option(help="Directory that holds the sweeps.")] = Path(SWEEPS),
     trials: Annotated[
         int | None, typer.Option(min=1, help="Trials to complete or prune, instead of the file's.")
     ] = None,
@@ -65,10 +66,10 @@ def sweep(
 
         run_agent(plan, directory, import_wandb(), sweep_id=wandb_agent, count=trials)
     else:
-        _run(plan, directory, space, as_json=as_json)
+        _run(plan, directory, as_json=as_json)
 
 
-def _run(plan: "Sweep", directory: Path, space: Path, *, as_json: bool) -> None:
+def _run(plan: "Sweep", directory: Path, *, as_json: bool) -> None:
     from rich.console import Console
 
     from keisei.sweep.display import SweepDisplay
@@ -80,12 +81,12 @@ def _run(plan: "Sweep", directory: Path, space: Path, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(summary.as_dict(), indent=2))
     else:
-        _print_summary(summary, space)
+        _print_summary(summary)
     if summary.is_interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
-def _print_summary(summary: "SweepSummary", space: Path) -> None:
+def _print_summary(summary: "SweepSummary") -> None:
     from rich.console import Console
 
     from keisei.sweep.display import trial_table
@@ -105,9 +106,11 @@ def _print_summary(summary: "SweepSummary", space: Path) -> None:
     if summary.importances:
         shares = (f"{path} {percent(share)}" for path, share in summary.importances.items())
         typer.echo(f"what mattered: {', '.join(shares)}")
-    typer.echo(f"plot: {summary.directory / PLOT}; runs: keisei runs {summary.directory / TRIALS}")
+    if (summary.directory / PLOT).exists():
+        typer.echo(f"plot: {summary.directory / PLOT}")
+    typer.echo(f"the runs: keisei runs {summary.directory / TRIALS}")
     if summary.is_interrupted:
-        typer.echo(f"interrupted; the same command goes on: keisei sweep {space}")
+        typer.echo("interrupted: the same command goes on")
 
 
 def _show_space(plan: "Sweep", *, as_json: bool) -> None:

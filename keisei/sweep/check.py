@@ -153,10 +153,10 @@ def _unmeasured(sweep: Sweep, base: AppConfig) -> Iterator[str]:
                 f"which are {', '.join(opponents)}"
             )
             break
-    if sweep.pruner.kind != "none" and base.evaluation.interval == 0:
+    if sweep.pruner.kind != "off" and base.evaluation.interval == 0:
         yield (
             "pruner: there is nothing to prune by without evaluations on the way: "
-            "set evaluation.interval, or pruner.kind to none"
+            "set evaluation.interval, or pruner.kind to off"
         )
 
 

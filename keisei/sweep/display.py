@@ -74,7 +74,10 @@ class SweepDisplay:
 def _standing(progress: SweepProgress) -> str:
     states = [record.state for record in progress.trials]
     finished = states.count("complete") + states.count("pruned")
-    return f"{finished} of {progress.wanted} trials; Ctrl-C ends, the same command goes on"
+    hint = "Ctrl-C ends it, the same command goes on"
+    if progress.is_ending:
+        hint = "ending: the trials save their last checkpoint; Ctrl-C again does not wait for them"
+    return f"{finished} of {progress.wanted} trials; {hint}"
 
 
 def trial_table(
@@ -92,8 +95,10 @@ def trial_table(
         table.add_column(Text(path.replace(".", "\n", 1)), justify="right")
     for record in trials[-most:] if most else trials:
         state = Text(record.state, style=STATE_STYLES[record.state])
-        if record.state == "running":
-            state.append(f" {percent(done[record.number])}" if record.number in done else ", waits")
+        if record.number in done:
+            state.append(f" {percent(done[record.number])}")
+        elif record.state == "running":  # by an earlier session, which has not come to its end
+            state = Text("interrupted", style="magenta")
         table.add_row(
             str(record.number),
             state,

@@ -54,7 +54,7 @@ class FileLock:
                 connection.execute("SELECT * FROM sqlite_master").fetchall()
             else:
                 connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             connection.close()
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 return False

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -69,7 +70,7 @@ def _yaml(value: object) -> str:
 
 
 def write_plot(records: Sequence[TrialRecord], against: Sequence[str], directory: Path) -> None:
-    """Draw the score of each trial, and the best so far."""
+    """Draw the score of each trial that has ended, and the best so far."""
     # Matplotlib takes a second to import; a sweep has time, `keisei sweep --check` has not.
     from matplotlib.ticker import MaxNLocator
 
@@ -86,16 +87,13 @@ def write_plot(records: Sequence[TrialRecord], against: Sequence[str], directory
                 marker=marker, s=34, color=color, label=state, zorder=3, clip_on=False,
             )  # fmt: skip
     complete = [record for record in records if record.state == "complete"]
-    bests, best = [], 0.0
-    for record in complete:
-        best = max(best, 100.0 * (record.score or 0.0))
-        bests.append(best)
     if complete:
+        bests = list(accumulate((100.0 * (record.score or 0.0) for record in complete), max))
         axes.step(
-            [record.number for record in complete], bests,
+            [*(record.number for record in complete), records[-1].number], [*bests, bests[-1]],
             where="post", color=INK, linewidth=1.0, label="best so far",
         )  # fmt: skip
-    axes.set_ylim(bottom=0.0)
+    axes.set_ylim(0.0, 1.05 * max(10.0, axes.get_ylim()[1]))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("trial", fontsize=9, color=INK)
     axes.set_ylabel(f"score against {' and '.join(against)} (%)", fontsize=9, color=INK)

@@ -38,6 +38,9 @@ class SweepProgress:
     done: Mapping[int, float]
     """How much of each trial under way is over, 0 to 1, by number."""
 
+    is_ending: bool = False
+    """Whether nothing new is begun: the trials under way save their last checkpoint."""
+
 
 @dataclass(frozen=True)
 class SweepSummary:
@@ -243,12 +246,15 @@ class _Runner:
 
     def _tell(self) -> None:
         done = {running.trial.number: running.process.done() for running in self._running}
-        self._on_change(SweepProgress(self._sweep.trials, self._study.records(), done))
+        records = self._study.records()
+        self._on_change(
+            SweepProgress(self._sweep.trials, records, done, is_ending=not self._may_start())
+        )
 
     def _write_results(self) -> None:
         """Best recipe and plot: also a sweep that is killed later has them."""
         records = self._study.records()
         if (best := self._study.best()) is not None:
             write_best(self._sweep, best, len(records), self._directory)
-        if records:
-            write_plot(records, self._sweep.objective.against, self._directory)
+        if ended := [record for record in records if record.state != "running"]:
+            write_plot(ended, self._sweep.objective.against, self._directory)

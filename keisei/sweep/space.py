@@ -6,7 +6,7 @@ configuration: the base, then what the sweep fixes, then the parameters of the t
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -176,9 +176,9 @@ class SamplerSettings(_Settings):
 class PrunerSettings(_Settings):
     """When a trial that does badly is ended early."""
 
-    kind: Literal["median", "halving", "none"] = Field(
+    kind: Literal["median", "halving", "off"] = Field(
         "median",
-        description="median: below half of the others; halving: not in the upper half so far.",
+        description="median: if below half of the others; halving: if not above; off: never.",
     )
     startup_trials: NonNegative = Field(
         5, description="Complete trials before the first is pruned (median)."
@@ -259,14 +259,13 @@ def _base(base: str, file: Path) -> str:
 def _problems(error: ValidationError) -> list[str]:
     found = []
     for fault in error.errors(include_url=False):
-        # Pydantic tells the branches of a union by their tags, which no user has written.
-        parts = [part for part in fault["loc"] if part not in ("range", "choices") or part == ""]
-        if fault["loc"] and fault["loc"][-1] == "choices":
-            parts.append("choices")
-        place = ".".join(map(str, parts))
+        location = fault["loc"]
+        if location[:1] == ("space",):  # the third is pydantic's word for a kind of parameter
+            location = (*location[:2], *location[3:])
+        place = ".".join(map(str, location))
         match fault["type"]:
             case "extra_forbidden":
-                found.append(f"{place}: unknown: there are {', '.join(_known(parts))}")
+                found.append(f"{place}: unknown: there are {', '.join(_known(location))}")
             case "missing":
                 found.append(f"{place}: is missing")
             case "value_error":
@@ -277,7 +276,7 @@ def _problems(error: ValidationError) -> list[str]:
     return found
 
 
-def _known(parts: list[int | str]) -> list[str]:
+def _known(location: Sequence[int | str]) -> list[str]:
     """The names that could stand where an unknown one stands."""
     models: dict[str, type[BaseModel]] = {
         "objective": Objective,
@@ -285,6 +284,6 @@ def _known(parts: list[int | str]) -> list[str]:
         "pruner": PrunerSettings,
         "space": Range,
     }
-    model = Sweep if len(parts) == 1 else models[str(parts[0])]
+    model = Sweep if len(location) == 1 else models[str(location[0])]
     names = [field.alias or name for name, field in model.model_fields.items()]
     return [*names, "or choices alone"] if model is Range else names

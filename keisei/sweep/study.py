@@ -259,7 +259,7 @@ def _about(sweep: Sweep) -> dict[str, Any]:
 def _pruner(optuna: Any, settings: PrunerSettings) -> Any:
     """The pruner; its steps are the parts of a run."""
     match settings.kind:
-        case "none":
+        case "off":
             return optuna.pruners.NopPruner()
         case "halving":
             return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=_HALVING)
