@@ -202,9 +202,11 @@ class _Runner:
 
     def _look(self, running: _Running) -> None:
         """Report what is new of a trial, and see whether it goes on."""
-        # Asked first: what is read after it is then all there will be.
+        # Asked first: what is read after it is then all there will be. A trial that has ended is
+        # reported too: others are compared with it.
         has_ended = running.process.has_ended()
-        if not running.is_pruned and not has_ended and not self._goes_on(running):
+        goes_on = running.is_pruned or self._goes_on(running)
+        if not goes_on and not has_ended:
             running.is_pruned = True
             running.process.stop()
         if has_ended:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,6 +19,9 @@ TOTAL = 100
 
 
 def main() -> None:
+    last_resort = threading.Timer(60.0, os._exit, (3,))  # a test that forgets us must not hang
+    last_resort.daemon = True
+    last_resort.start()
     with FileLock(Path(sys.argv[1]), shared=True, patience=10.0):
         line = b""
         while not line.endswith(b"\n"):
