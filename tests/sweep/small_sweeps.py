@@ -20,8 +20,9 @@ SPACE: dict[str, Any] = {
 
 def document(**changes: Any) -> dict[str, Any]:
     """A tiny sweep as its file says it."""
-    fixed = dict(setting.split("=", 1) for setting in TINY)
-    fixed |= {"evaluation.interval": "1", "evaluation.games": "4"}
+    fixed: dict[str, Any] = dict(setting.split("=", 1) for setting in TINY)
+    fixed |= {"evaluation.interval": 1, "evaluation.games": 2, "evaluation.opponents": ["random"]}
+    fixed |= {"logging.tensorboard": False, "logging.sample_games": 0}
     return {
         "trials": 4,
         "objective": {"against": "random"},
