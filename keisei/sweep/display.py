@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -50,8 +50,7 @@ class SweepDisplay:
             self._last = time.monotonic()
             most = max(3, self._console.height - _OTHER_LINES)
             table = trial_table(progress.trials, progress.done, most=most)
-            table.caption = _standing(progress)
-            self._live.update(table, refresh=True)
+            self._live.update(Group(table, Text(_standing(progress), style="dim")), refresh=True)
 
     def _tell(self, progress: SweepProgress) -> None:
         ended = {record.number for record in progress.trials if record.state != "running"}
@@ -87,7 +86,7 @@ def trial_table(
     complete = [record for record in trials if record.state == "complete"]
     best = max(complete, key=lambda record: record.score or 0.0, default=None)
     paths = list(dict.fromkeys(path for record in trials for path in record.parameters))
-    table = Table(title="trials", title_justify="left", caption_justify="left")
+    table = Table(title="trials", title_justify="left")
     table.add_column("trial", justify="right")
     table.add_column("state")
     table.add_column("score", justify="right")

@@ -12,12 +12,14 @@ import pytest
 from rich.console import Console
 
 from keisei.child_processes import module_environment
+from keisei.commands.train import train
 from keisei.config import load_config
 from keisei.sweep.display import SweepDisplay, trial_table
 from keisei.sweep.files import BEST, PLOT, TRIALS, trial_directory
 from keisei.sweep.runner import SweepProgress
 from keisei.sweep.study import TrialRecord
 from keisei.training.journal import History
+from tests.commands.invoke import invoke
 from tests.sweep.small_sweeps import write_space
 
 PATIENCE = 600.0
@@ -59,22 +61,18 @@ def test_six_trials_killed_and_resumed_are_six_trials_and_a_recipe(tmp_path: Pat
     assert [trial["number"] for trial in summary["trials"]] == list(range(6))
     assert {trial["state"] for trial in summary["trials"]} == {"complete"}
     assert len(list((directory / TRIALS).iterdir())) == 6
-    # The trial that was under way went on where it was: one run, which began once.
-    assert History.read(third).steps[-1].update == 3
+    # The trial that was under way went on in its own run, and trained each update once.
+    assert [step.update for step in History.read(third).steps] == [1, 2, 3]
     assert (directory / PLOT).is_file()
 
     recipe = load_config(directory / BEST)
     best = summary["best"]
     assert best["score"] == max(trial["score"] for trial in summary["trials"])
     assert recipe.ppo.learning_rate == best["parameters"]["ppo.learning_rate"]
-    trained = subprocess.run(
-        command(
-            "train", "--config", str(directory / BEST), "--name", "again", "--json",
-            "--set", f"run.root={tmp_path}",
-        ),
-        capture_output=True, env=environment, timeout=PATIENCE, check=False,
+    trained = invoke(
+        train, "--config", str(directory / BEST), "--name", "again", "--json",
+        "--set", f"run.root={tmp_path}",
     )  # fmt: skip
-    assert trained.returncode == 0, trained.stderr.decode()
     # The same settings and the same seed are the same run: the score is that of the trial.
     assert json.loads(trained.stdout)["scores"]["random"] == best["score"]
 
