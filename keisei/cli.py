@@ -42,12 +42,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-<<<<<<< HEAD
-    train, play, runs, match, ladder, evaluate, export, describe, doctor, perft, show, convert,
-    annotate
-=======
-    train, play, runs, sweep, match, ladder, evaluate, describe, doctor, perft, show, convert
->>>>>>> sweep
+    train, play, runs, sweep, match, ladder, evaluate, export, describe, doctor, perft, show,
+    convert, annotate,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")
