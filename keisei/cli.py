@@ -26,6 +26,7 @@ from keisei.commands.play import play
 from keisei.commands.runs import runs
 from keisei.commands.show import show
 from keisei.commands.train import train
+from keisei.commands.usi import usi
 from keisei.errors import KeiseiError
 
 USER_ERROR = 2
@@ -39,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, match, ladder, evaluate, describe, doctor, perft, show, convert
+    train, play, usi, runs, match, ladder, evaluate, describe, doctor, perft, show, convert
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

@@ -164,6 +164,11 @@ class GameSearch:
             or self._forest.sizes[0] + self.walks > self._forest.values.shape[1]
         )
 
+    @property
+    def permille_full(self) -> int:
+        """How much of the memory is taken, of 1,000 parts."""
+        return round(1000 * self._used / len(self._edges.moves))
+
     def step(self, most: int | None = None) -> int:
         """Do a batch of simulations, at most `most`; returns how many. None where it is full."""
         if self.is_full:
