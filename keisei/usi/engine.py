@@ -8,6 +8,7 @@ must hear while it runs - ``stop``, ``ponderhit`` - goes to its `Job` directly.
 import logging
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 from typing import Final
@@ -57,6 +58,9 @@ class Engine:
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._jobs: list[Job] = []
         """Those that are not answered yet, the last one asked for at the end."""
+
+        self._waiting: list[str] = []
+        """A ``readyok`` for each ``isready`` that is not answered yet."""
 
         self._answered = 0.0
         """When the last answer was given."""
@@ -144,12 +148,23 @@ class Engine:
         self._output.say("usiok")
 
     def _get_ready(self, _: str) -> None:
-        settings = self._settings
-        if self._thinker.is_ready_for(settings):
-            self._output.say("readyok")
-            return
-        self._tasks.put(lambda: self._load_for(settings))
-        self._tasks.put(lambda: self._output.say("readyok"))
+        self._waiting.append("readyok")
+        self._confirm()
+        if self._waiting:
+            settings = self._settings
+            self._tasks.put(lambda: self._load_for(settings))
+
+    def _confirm(self) -> None:
+        """Say that it is ready, if it is and somebody waits for it.
+
+        Whoever asks while it thinks gets the answer at once: new settings are for the next search,
+        which may be far away.
+        """
+        thinker = self._thinker
+        if thinker.is_ready_for(self._settings) or (thinker.is_loaded and self._jobs):
+            while self._waiting:
+                with suppress(IndexError):  # the other thread was quicker
+                    self._output.say(self._waiting.pop())
 
     def _set_option(self, rest: str) -> None:
         words = rest.split(maxsplit=1)
@@ -198,13 +213,18 @@ class Engine:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            try:
-                task()
-            except KeiseiError as error:
-                self._output.explain(f"error: {error}")
-            except Exception as error:  # the engine goes on: it may be in the middle of a game
-                logger.exception("a command failed")
-                self._output.explain(f"internal error: {error!r}")
+            self._attempt(task)
+
+    def _attempt(self, task: Task) -> None:
+        """Do something; the engine goes on if it fails: it may be in the middle of a game."""
+        try:
+            task()
+        except KeiseiError as error:
+            self._output.explain(f"error: {error}")
+        except Exception as error:
+            logger.exception("a command failed")
+            self._output.explain(f"internal error: {error!r}")
+            self._thinker.new_game()  # what it was about to write may be half written
 
     def _load(self) -> None:
         self._load_for(self._settings)
@@ -215,21 +235,22 @@ class Engine:
         except Exception as error:  # noqa: BLE001 -- raised by the thread that hears
             self._output.explain(f"error: {error}")
             self._events.put(error)
+        self._confirm()
 
     def _answer(self, job: Job) -> None:
         """Think, and answer whatever happens: a GUI would wait for ever."""
-        answer = "checkmate timeout" if job.limits.mate else "bestmove resign"
-        job.begin(self._answered)
-        try:
+        answers = ["checkmate timeout" if job.limits.mate else "bestmove resign"]
+
+        def think() -> None:
             if job.limits.mate:
-                answer = f"checkmate {self._thinker.solve(job)}"
+                answers.append(f"checkmate {self._thinker.solve(job)}")
             else:
-                decision = self._thinker.think(job)
-                answer = f"bestmove {decision.move}"
-                if decision.ponder is not None:
-                    answer += f" ponder {decision.ponder}"
-        finally:
-            self._answered = time.monotonic()
-            self._jobs.remove(job)
-            if not job.is_abandoned:
-                self._output.say(answer)
+                answers.append(f"bestmove {self._thinker.think(job)}")
+
+        job.begin(self._answered)
+        self._load_for(job.settings)
+        self._attempt(think)
+        self._answered = time.monotonic()
+        self._jobs.remove(job)
+        if not job.is_abandoned:
+            self._output.say(answers[-1])

@@ -48,6 +48,9 @@ class Decision(NamedTuple):
     ponder: str | None = None
     """The reply that is expected."""
 
+    def __str__(self) -> str:
+        return self.move if self.ponder is None else f"{self.move} ponder {self.ponder}"
+
 
 class Thinker:
     """Thinks about one position at a time. Whoever calls it waits for the answer."""
@@ -67,6 +70,11 @@ class Thinker:
         self._random = np.random.default_rng()
         self._seed = 0
         self._solver = MateSolver()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether there is a network."""
+        return self._loaded is not None
 
     def is_ready_for(self, settings: Settings) -> bool:
         """Whether there is nothing to be loaded."""
@@ -106,8 +114,7 @@ class Thinker:
         self._game = game
 
     def think(self, job: Job) -> Decision:
-        """The move for the position, not before the GUI expects it."""
-        self.get_ready(job.settings)
+        """The move for the position, not before the GUI expects it; `get_ready` comes first."""
         decision = self._decide(job)
         job.wait_until_it_may_answer()
         return decision
