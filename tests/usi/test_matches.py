@@ -63,6 +63,12 @@ def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchRe
                 seconds.setdefault(self.name, []).append(time.perf_counter() - start)
             return answer
 
+        def quit(self, **settings: Any) -> None:
+            process = self.proc
+            super().quit(**settings)
+            for pipe in (process.stdin, process.stdout, process.stderr):  # cshogi leaves them open
+                pipe.close()
+
     command = [sys.executable, "-m", "keisei", "usi", str(run.resolve()), *options]
     script = directory / "keisei-usi"
     package = shlex.quote(str(Path(keisei.__file__).parents[1]))
