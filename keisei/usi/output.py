@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Callable
 from threading import Lock
-from typing import Final, TextIO
+from typing import Final, Protocol
 
 from keisei.search.one_game import Line
 
@@ -17,10 +17,22 @@ LARGEST_CENTIPAWNS: Final = 9_999
 LONGEST_QUOTE: Final = 200
 
 
+class Stream(Protocol):
+    """What lines are written to: standard output, or something like it."""
+
+    def write(self, text: str, /) -> object:
+        """Take up a text."""
+        ...
+
+    def flush(self) -> object:
+        """Hand it over."""
+        ...
+
+
 class Output:
     """The way to the GUI."""
 
-    def __init__(self, stream: TextIO, when_closed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, stream: Stream, when_closed: Callable[[], None] = lambda: None) -> None:
         """Write to `stream`; call `when_closed` if nobody reads it any more."""
         self._stream = stream
         self._lock = Lock()

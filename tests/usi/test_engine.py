@@ -347,7 +347,7 @@ _USUAL = (
 
 def fuzzed_lines(number: int, seed: int) -> list[str]:
     dice = random.Random(seed)
-    lines = []
+    lines: list[str] = []
     while len(lines) < number:
         kind = dice.random()
         if kind < 0.3:

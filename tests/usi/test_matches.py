@@ -5,7 +5,6 @@ has run out. It does not mind what comes of the byoyomi, so that is measured her
 """
 
 import importlib.util
-import io
 import os
 import shlex
 import shutil
@@ -74,9 +73,13 @@ def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchRe
     package = shlex.quote(str(Path(keisei.__file__).parents[1]))
     script.write_text(f"#!/bin/sh\nPYTHONPATH={package} exec {shlex.join(command)}\n", "utf-8")
     script.chmod(0o755)
-    printed = io.StringIO()
+    record = directory / "games.txt"  # line by line, to be looked at while the match goes on
     main: Callable[..., dict[str, Any]] = cli.main
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        record.open("w", encoding="utf-8", buffering=1) as printed,
+        redirect_stdout(printed),
+    ):
         patch.setattr(cli, "Engine", TimedEngine)
         result = main(
             str(script),
@@ -90,7 +93,7 @@ def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchRe
             keep_process=True,
             print_summary=False,
         )
-    endings = [line for line in printed.getvalue().splitlines() if line.startswith("まで")]
+    endings = [line for line in record.read_text("utf-8").splitlines() if line.startswith("まで")]
     return MatchReport(result, endings, seconds)
 
 

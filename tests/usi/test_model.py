@@ -107,6 +107,6 @@ def test_mistakes_end_the_command_with_a_message(run: Path, tmp_path: Path) -> N
         ((run, "--set", "Threads=0"), "from 1 to 512"),
         ((run, "--set", "Threads"), "expected NAME=VALUE"),
     ):
-        done = talk(arguments[0], b"usi\nisready\n", *arguments[1:])  # type: ignore[arg-type]
+        done = talk(arguments[0], b"usi\nisready\n", *arguments[1:])
         assert done.returncode == 2
         assert message in done.stderr.decode()
