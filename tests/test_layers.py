@@ -18,6 +18,7 @@ FORBIDDEN = {
     "evaluation": ("keisei.training",),
     "search": ("keisei.training",),
     "play": ("keisei.training",),
+    "usi": ("keisei.training",),
 }
 """What a package must not import, by package; those that don't exist yet forbid nothing."""
 

@@ -1,5 +1,6 @@
 """The network behind the engine, from whatever file it is in. torch is imported for runs only."""
 
+import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -50,7 +51,8 @@ def load_judge(path: Path, *, threads: int = 1) -> LoadedJudge:
     from keisei.ppo.inference import Inference
 
     network = load_network(path)
-    compute = choose_compute(DeviceConfig(device="cpu", torch_threads=threads))
+    device = DeviceConfig(device="cpu", torch_threads=threads, deterministic=False)
+    compute = choose_compute(device)
     usual = network.config.evaluation
     return LoadedJudge(
         Inference(compute.prepare(network.model), compute, network.spec),
@@ -61,4 +63,11 @@ def load_judge(path: Path, *, threads: int = 1) -> LoadedJudge:
 
 
 def _load_onnx(path: Path) -> LoadedJudge:
-    raise KeiseiError(f"{path}: this version of Keisei can't play with {ONNX_SUFFIX} files yet")
+    try:
+        module = importlib.import_module("keisei.models.onnx_judge")
+    except ModuleNotFoundError as error:
+        raise KeiseiError(
+            f"{path}: {ONNX_SUFFIX} files need what is missing here: {error}"
+        ) from None
+    model = module.load_onnx(path)
+    return LoadedJudge(model.judge, model.name)
