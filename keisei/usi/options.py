@@ -28,7 +28,7 @@ class Settings:
     batch: int = 16
     megabytes: int = 256
     multipv: int = 1
-    network_delay: int = 100
+    network_delay: int = 150
     resign_value: int = NEVER_RESIGNS
     declaration: DeclarationRule = DeclarationRule.POINTS_27
     max_moves: int = 0

@@ -29,8 +29,18 @@ MATE_PLIES: Final = 3
 SIMULATIONS_PER_DEPTH: Final = 1_000
 """A search to a depth ends after so many simulations for each ply, however short its line is."""
 
-SLOWING: Final = 0.9
-"""How fast a slow batch is forgotten. Others use the machine, too: one is not the last."""
+SLOW_BATCH_MEMORY: Final = 0.97
+"""What is left, a batch later, of the memory of a slow one. Others use the machine, too: where one
+batch took long, another will."""
+
+SLOWEST_BATCH: Final = 0.5
+"""Seconds; what took longer was an accident, such as a computer that slept."""
+
+BATCHES_NEAR_THE_END: Final = 6
+"""When no more than so many of the slowest batches fit into the time left, batches are smaller."""
+
+BATCHES_KEPT_BACK: Final = 1.5
+"""How many of the slowest batches must fit into the time that is left for another to begin."""
 
 MATE_SLICE: Final = 20_000
 """Positions that the mate solver looks at between two looks at the clock."""
@@ -70,6 +80,8 @@ class Thinker:
         self._random = np.random.default_rng()
         self._seed = 0
         self._solver = MateSolver()
+        self._slowest = 0.0
+        """Seconds of the slowest batch that is remembered."""
 
     @property
     def is_loaded(self) -> bool:
@@ -187,7 +199,8 @@ class Thinker:
             random=self._luck(settings),
             only=only,
         )
-        done, batch_seconds, reported = 0, 0.0, time.monotonic()
+        self._slowest /= 2  # or else, after one that took very long, there might never be another
+        done, reported = 0, time.monotonic()
         while True:
             now = time.monotonic()
             left = self._seconds_left(game, job, now)
@@ -197,13 +210,17 @@ class Thinker:
                 or most == 0
                 or search.is_settled
                 or search.is_full
-                or (left is not None and left <= batch_seconds)
+                or (left is not None and left <= BATCHES_KEPT_BACK * self._slowest)
                 or (left is not None and done and len(game.legal_actions) == 1)
             ):
                 break
+            if left is not None and left <= BATCHES_NEAR_THE_END * self._slowest:
+                smaller = max(1, search.walks // 4)
+                most = smaller if most is None else min(most, smaller)
             done += search.step(most)
             ended = time.monotonic()
-            batch_seconds = max(ended - now, SLOWING * batch_seconds)
+            slow = min(ended - now, SLOWEST_BATCH)
+            self._slowest = max(slow, SLOW_BATCH_MEMORY * self._slowest)
             if ended - reported >= INFO_SECONDS:
                 lines = search.lines(settings.multipv)
                 self._report(lines, job, done)

@@ -99,6 +99,7 @@ def test_mates_agree_with_another_solver() -> None:
     assert min(agreed.values()) >= 2
 
 
+@pytest.mark.skipif(not IS_COMPILED, reason="too long to be interpreted")
 def test_a_longer_mate_and_a_full_memory() -> None:
     """Mate in five: found with room to think, unknown without."""
     for game in random_games(seed=21, plies=300):

@@ -43,8 +43,25 @@ class MatchReport(NamedTuple):
     endings: list[str]
     """The runner's line about each game."""
 
+    last_answers: list["Answer"]
+    """The last answer of each game."""
+
     seconds: dict[str, list[float]]
     """What each engine used for its moves, by its name."""
+
+    @property
+    def faults(self) -> list[tuple[str, "Answer"]]:
+        """Games that were lost by a fault: what the runner says, and the answer that did it."""
+        games = zip(self.endings, self.last_answers, strict=True)
+        return [(end, last) for end, last in games if any(word in end for word in RULES_BROKEN)]
+
+
+class Answer(NamedTuple):
+    """What an engine said in a position."""
+
+    engine: str
+    moves: str
+    answer: str
 
 
 def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchReport:
@@ -53,14 +70,26 @@ def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchRe
     from cshogi.usi import Engine
 
     seconds: dict[str, list[float]] = {}
+    answers: list[Answer] = []
+    last_answers: list[Answer] = []
 
     class TimedEngine(Engine):  # type: ignore[misc]  # cshogi has no types
         def go(self, **limits: Any) -> tuple[str, str | None]:
             start = time.perf_counter()
             answer: tuple[str, str | None] = super().go(**limits)
-            if not limits.get("ponder"):
-                seconds.setdefault(self.name, []).append(time.perf_counter() - start)
+            seconds.setdefault(self.name, []).append(time.perf_counter() - start)
+            answers.append(Answer(self.name, self.played, answer[0]))
             return answer
+
+        def position(self, moves: list[str], **settings: Any) -> None:
+            self.played = " ".join(moves)
+            super().position(moves, **settings)
+
+        def gameover(self, **settings: Any) -> None:
+            if answers:  # the second one is told of the same game
+                last_answers.append(answers[-1])
+                answers.clear()
+            super().gameover(**settings)
 
         def quit(self, **settings: Any) -> None:
             process = self.proc
@@ -94,14 +123,14 @@ def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchRe
             print_summary=False,
         )
     endings = [line for line in record.read_text("utf-8").splitlines() if line.startswith("まで")]
-    return MatchReport(result, endings, seconds)
+    return MatchReport(result, endings, last_answers, seconds)
 
 
 def require_clean(report: MatchReport, games: int) -> None:
     assert report.result["total"] == games
     assert len(report.endings) == games
-    faults = [end for end in report.endings if any(word in end for word in RULES_BROKEN)]
-    assert faults == []
+    # The other engine's faults are its own, as long as the game was one by the rules until then.
+    assert [fault for fault in report.faults if fault[1].engine == "Keisei"] == []
 
 
 def test_two_games(tmp_path: Path) -> None:
@@ -127,5 +156,6 @@ def test_a_hundred_games(tmp_path: Path) -> None:
             f"{name}: {len(ordered)} moves; ms used, median, 99 %, 99.9 %, most: {shown}; "
             f"over {BYOYOMI} ms: {over}"
         )
-    sys.stderr.write("\n".join(["", *lines, *report.endings, ""]))
+    lines += [f"fault: {fault}" for fault in report.faults]
+    sys.stderr.write("\n".join(["", *lines, ""]))
     require_clean(report, games)
