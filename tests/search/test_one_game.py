@@ -118,7 +118,7 @@ def test_mates_in_the_tree_are_as_long_as_the_mate_search_says() -> None:
 def test_who_is_mated_delays_it() -> None:
     """White's king can be taken nowhere; each move loses, and the tree says when."""
     game = ShogiGame("4k4/9/3GPG3/9/9/9/9/9/4K4 w G2r2b4s4n4l17p 2")
-    search = searched(game, sample(5_000, 200))
+    search = searched(game, sample(5_000, 40))
     if search.is_settled:
         lines = search.lines(593)
         assert all(line.mate is not None and line.mate < 0 for line in lines)

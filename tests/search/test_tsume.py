@@ -30,7 +30,7 @@ def is_forced(game: ShogiGame, solver: MateSolver, line: list[Move]) -> bool:
 
 def test_what_exhaustive_search_finds_is_a_mate_and_every_defence_loses() -> None:
     found = 0
-    for game, _ in zip(random_endgames(7), range(sample(80, 6)), strict=False):
+    for game, _ in zip(random_endgames(7), range(sample(80, 2)), strict=False):
         if game.outcome() is not None:
             continue
         short = MateSearch(3).line(game)
@@ -39,7 +39,7 @@ def test_what_exhaustive_search_finds_is_a_mate_and_every_defence_loses() -> Non
             found += 1
             assert verdict is Verdict.MATE or not IS_COMPILED
         if verdict is Verdict.NO_MATE:
-            assert MateSearch(5, nodes=sample(20_000, 500)).line(game) == []
+            assert MateSearch(5, nodes=sample(20_000, 100)).line(game) == []
         if verdict is Verdict.MATE:
             solver = MateSolver(1 << 17)
             assert is_forced(game, solver, line)
