@@ -29,6 +29,7 @@ from keisei.commands.runs import runs
 from keisei.commands.show import show
 from keisei.commands.sweep import sweep
 from keisei.commands.train import train
+from keisei.commands.usi import usi
 from keisei.errors import KeiseiError
 
 USER_ERROR = 2
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, sweep, match, ladder, evaluate, export, describe, doctor, perft, show,
+    train, play, usi, runs, sweep, match, ladder, evaluate, export, describe, doctor, perft, show,
     convert, annotate,
 ):  # fmt: skip
     app.command()(_command)

@@ -20,6 +20,7 @@ FORBIDDEN = {
     "search": ("keisei.training",),
     "play": ("keisei.training",),
     "analysis": ("keisei.training", "torch"),
+    "usi": ("keisei.training",),
 }
 """What a package must not import, by package; those that don't exist yet forbid nothing."""
 

@@ -97,6 +97,7 @@ def inference_of(network: "StoredNetwork", device: DeviceConfig) -> "Inference":
 def device_config(device: str, threads: int) -> DeviceConfig:
     """Where networks compute, and with how many threads of torch; 0: one for each core."""
     try:
-        return DeviceConfig(device=device, torch_threads=threads)
+        # Whoever is only asked need not be repeatable bit by bit on a GPU, and starts sooner.
+        return DeviceConfig(device=device, torch_threads=threads, deterministic=False)
     except ValidationError as error:
         raise KeiseiError(f"device {device}: {error.errors()[0]['msg']}") from None

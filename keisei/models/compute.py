@@ -103,7 +103,9 @@ class Compute:
         if self.deterministic:
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", DETERMINISTIC_CUBLAS)
         # Without a deterministic kernel for some operation a run should warn, not stop.
-        torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
+        # Asked for needlessly, it imports the compiler: half of the time that an engine starts in.
+        if self.deterministic or torch.are_deterministic_algorithms_enabled():
+            torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
         torch.backends.cudnn.benchmark = not self.deterministic
 
 

@@ -15,6 +15,7 @@ from keisei.search.judge import Judge
 from keisei.search.mates import MateSearch
 from keisei.search.tree import (
     NEEDS_NETWORK,
+    NO_WALK,
     ROOT,
     UNSURE,
     Edges,
@@ -110,7 +111,7 @@ class TreeSearch:
             is_open = (forest.certain[:, ROOT] == UNSURE) & (mates < 0) & (counts > 1)
             if not is_open.any():
                 break
-            wanted = np.where(is_open, plans[:, simulation], -1)
+            wanted = np.where(is_open, plans[:, simulation], NO_WALK)
             descend(forest, edges, branches, positions, wanted, self._weights)
             rows = np.flatnonzero(is_open & (forest.arrivals == NEEDS_NETWORK))
             if len(rows):

@@ -6,10 +6,12 @@ import numpy.typing as npt
 from keisei.constants import MOVE_BUFFER
 from keisei.errors import KeiseiError
 from keisei.shogi.attacks import king_is_attacked
+from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.mate import find_mate
 from keisei.shogi.movegen import legal_moves
-from keisei.shogi.position import Array, Record, Records, play, undo
+from keisei.shogi.moves import Move
+from keisei.shogi.position import Array, Record, Records, new_positions, play, undo
 from keisei.shogi.tables import NUM_CLASSES
 from keisei.shogi.vector import VectorShogi
 
@@ -53,6 +55,40 @@ class MateSearch:
             columns,
         )
         return columns
+
+    def line(self, game: ShogiGame) -> list[Move]:
+        """The moves of a shortest mate against the longest defence; empty without a mate.
+
+        `game` is played on for that, and taken back.
+        """
+        plies, move = self._shortest(game, self.plies)
+        if move is None:
+            return []
+        game.push(move)
+        line, replies = [move], []
+        for reply in game.legal_moves:
+            game.push(reply)
+            replies.append((self._shortest(game, plies - 2)[0], reply))
+            game.pop()
+        if replies:
+            _, reply = max(replies, key=lambda found: found[0])
+            game.push(reply)
+            line += [reply, *self.line(game)]
+            game.pop()
+        game.pop()
+        return line
+
+    def _shortest(self, game: ShogiGame, most: int) -> tuple[int, Move | None]:
+        """(plies, first move) of the shortest mate in up to `most` plies, (0, None) without one."""
+        positions = new_positions(1)
+        positions[0] = game.position
+        legal = game.legal_actions
+        counts = np.array([len(legal)], dtype=np.int32)
+        for plies in range(1, most + 1, 2):
+            column = MateSearch(plies, self.nodes).find(positions, legal[None], counts)[0]
+            if column >= 0:
+                return plies, game.legal_moves[int(column)]
+        return 0, None
 
 
 class MateRule:

@@ -2,6 +2,9 @@
 
 A simulation walks from the root of each tree to a position that the network has not seen yet
 (`descend`), asks the network about all of them at once, and carries what it says back up (`grow`).
+Several walks may go down the same tree before the network is asked: the visits that are under way
+count when the next one chooses, so that it goes elsewhere, but bring no value yet.
+
 How moves are chosen is that of Gumbel AlphaZero (Danihelka et al., 2022): at the root by sequential
 halving, below it so that visits follow the policy that the values seen so far suggest.
 
@@ -34,12 +37,20 @@ REPEATING_COST: Final = 0.2
 """What a position that occurred before is short of a draw, for the side at the root: to shuffle to
 and fro in a level position is no way to win it."""
 
-NEEDS_NETWORK, IS_CERTAIN = 0, 1
-"""What a simulation has arrived at."""
+NEEDS_NETWORK, IS_CERTAIN, COLLIDED = 0, 1, 2
+"""What a simulation has arrived at. A collision, with a position that the network is still to be
+asked about for another walk, is no simulation."""
+
+NO_WALK: Final = -1
+AS_BELOW: Final = -2
+"""In place of a number of visits: no simulation; choose at the root as everywhere below it."""
 
 
 class Forest(NamedTuple):
-    """``T`` trees of up to ``S + 1`` nodes each. Values are those of the mover at the node."""
+    """``T`` trees of up to ``S + 1`` nodes each, and ``W`` walks of up to ``D`` plies in them.
+
+    Values are those of the mover at the node.
+    """
 
     edge_starts: npt.NDArray[np.int64]  # [T, S + 1]: where a node's moves begin in the edges
     edge_counts: npt.NDArray[np.int32]  # [T, S + 1]: 0 for what is over
@@ -47,19 +58,28 @@ class Forest(NamedTuple):
     certain: npt.NDArray[np.int8]  # [T, S + 1]: UNSURE, WON, LOST, FIXED
     in_check: npt.NDArray[np.bool_]  # [T, S + 1]
     sizes: npt.NDArray[np.int32]  # [T]: nodes so far
-    paths: npt.NDArray[np.int64]  # [T, S + 1]: edges of the current simulation
-    path_nodes: npt.NDArray[np.int32]  # [T, S + 2]: nodes of the current simulation
-    path_lengths: npt.NDArray[np.int32]  # [T]: how many edges
-    arrivals: npt.NDArray[np.int8]  # [T]: NEEDS_NETWORK or IS_CERTAIN
+    owners: npt.NDArray[np.int32]  # [W]: the tree that a walk goes down
+    paths: npt.NDArray[np.int64]  # [W, D]: edges of the current simulation
+    path_nodes: npt.NDArray[np.int32]  # [W, D + 1]: nodes of the current simulation
+    path_lengths: npt.NDArray[np.int32]  # [W]: how many edges
+    arrivals: npt.NDArray[np.int8]  # [W]: NEEDS_NETWORK, IS_CERTAIN or COLLIDED
     luck: npt.NDArray[np.float32]  # [T, 593]: Gumbel noise on the root's log-probabilities
     scores: npt.NDArray[np.float64]  # [1024]: of moves, overwritten
     replies: npt.NDArray[np.uint16]  # [1024]: overwritten
     checking: npt.NDArray[np.uint64]  # [classes, 2]: overwritten
 
     @classmethod
-    def new(cls, trees: int, simulations: int) -> "Forest":
-        """Trees without any node."""
+    def new(cls, trees: int, simulations: int, *, walks: int = 1, depth: int = 0) -> "Forest":
+        """Trees without any node.
+
+        Args:
+            trees: how many.
+            simulations: nodes that each can have beside its root.
+            walks: how many go down each tree at a time.
+            depth: plies that a walk can have; 0: as many as a tree has nodes.
+        """
         shape = (trees, simulations + 1)
+        depth = depth or simulations + 1
         return cls(
             edge_starts=np.zeros(shape, dtype=np.int64),
             edge_counts=np.zeros(shape, dtype=np.int32),
@@ -67,10 +87,11 @@ class Forest(NamedTuple):
             certain=np.zeros(shape, dtype=np.int8),
             in_check=np.zeros(shape, dtype=np.bool_),
             sizes=np.zeros(trees, dtype=np.int32),
-            paths=np.zeros(shape, dtype=np.int64),
-            path_nodes=np.zeros((trees, simulations + 2), dtype=np.int32),
-            path_lengths=np.zeros(trees, dtype=np.int32),
-            arrivals=np.zeros(trees, dtype=np.int8),
+            owners=np.repeat(np.arange(trees, dtype=np.int32), walks),
+            paths=np.zeros((trees * walks, depth), dtype=np.int64),
+            path_nodes=np.zeros((trees * walks, depth + 1), dtype=np.int32),
+            path_lengths=np.zeros(trees * walks, dtype=np.int32),
+            arrivals=np.zeros(trees * walks, dtype=np.int8),
             luck=np.zeros((trees, MAX_LEGAL_MOVES), dtype=np.float32),
             scores=np.zeros(MOVE_BUFFER, dtype=np.float64),
             replies=np.zeros(MOVE_BUFFER, dtype=np.uint16),
@@ -89,16 +110,20 @@ class Edges(NamedTuple):
     """The node that a move leads to, `NO_NODE` before its first visit."""
 
     visits: npt.NDArray[np.int32]
+    under_way: npt.NDArray[np.int32]
+    """Walks that went this way and whose result is not known yet."""
+
     value_sums: npt.NDArray[np.float64]
     """Of its simulations, for the side that makes the move."""
 
     @classmethod
     def new(cls, size: int) -> "Edges":
-        """Room for `size` moves."""
+        """Room for `size` moves; memory that is not used yet is not taken yet."""
         return cls(
             np.zeros(size, dtype=np.uint16),
             np.zeros(size, dtype=np.float32),
-            np.full(size, NO_NODE, dtype=np.int32),
+            np.zeros(size, dtype=np.int32),
+            np.zeros(size, dtype=np.int32),
             np.zeros(size, dtype=np.int32),
             np.zeros(size, dtype=np.float64),
         )
@@ -130,83 +155,89 @@ def descend(
     wanted: Array,
     weights: Weights,
 ) -> None:
-    """Walk each tree down to a new position, which is left in `games`.
+    """Walk down the trees to new positions, which are left in `games`.
 
     Args:
         forest: where each walk went, and whether the network is needed, is written here.
         edges: the moves of the trees.
-        games: copies of the real games; positions and histories beyond the root are overwritten.
+        games: ``[W]``, copies of the real games; what is beyond the root is overwritten.
         roots: ``[T]``, the positions at the roots.
-        wanted: ``[T]``: only root moves with so many visits are considered; -1: no simulation.
+        wanted: ``[W]``: only root moves with so many visits are considered; or `NO_WALK`,
+            `AS_BELOW`.
         weights: see there.
     """
-    for tree in range(len(roots)):
-        forest.path_lengths[tree] = 0
-        forest.arrivals[tree] = IS_CERTAIN
-        if wanted[tree] < 0:
+    for walk in range(len(wanted)):
+        tree = int64(forest.owners[walk])
+        forest.path_lengths[walk] = 0
+        forest.arrivals[walk] = IS_CERTAIN
+        if wanted[walk] == NO_WALK:
             continue
-        games.positions[tree] = roots[tree]
+        games.positions[walk] = roots[tree]
         node = ROOT
-        forest.path_nodes[tree, 0] = ROOT
+        forest.path_nodes[walk, 0] = ROOT
         while True:
-            if node == ROOT:
-                edge = _root_choice(forest, edges, tree, int64(wanted[tree]), weights)
+            if node == ROOT and wanted[walk] != AS_BELOW:
+                edge = _root_choice(forest, edges, tree, int64(wanted[walk]), weights)
             else:
                 edge = _inner_choice(forest, edges, tree, node, weights)
-            length = int64(forest.path_lengths[tree])
-            forest.paths[tree, length] = edge
-            forest.path_lengths[tree] = length + 1
+            length = int64(forest.path_lengths[walk])
+            forest.paths[walk, length] = edge
+            forest.path_lengths[walk] = length + 1
+            edges.under_way[edge] += 1
             child = int64(edges.children[edge])
             move = int64(edges.moves[edge])
             if child == NO_NODE:
                 child = int64(forest.sizes[tree])
                 forest.sizes[tree] = child + 1
                 edges.children[edge] = child
-                forest.path_nodes[tree, length + 1] = child
-                _arrive(forest, games, tree, child, move)
+                forest.path_nodes[walk, length + 1] = child
+                _arrive(forest, games, tree, walk, child, move)
                 break
-            forest.path_nodes[tree, length + 1] = child
+            forest.path_nodes[walk, length + 1] = child
             if forest.certain[tree, child] != UNSURE:
                 break
-            _pass_through(games, tree, move, forest.in_check[tree, child])
+            if forest.edge_counts[tree, child] == 0:
+                forest.arrivals[walk] = COLLIDED
+                break
+            _pass_through(games, walk, move, forest.in_check[tree, child])
             node = child
 
 
 @jit_inner
-def _pass_through(games: Games, tree: int, move: int, in_check: bool) -> None:
+def _pass_through(games: Games, walk: int, move: int, in_check: bool) -> None:
     """Play a move to a position that is known: only the history is kept up."""
-    position = games.positions[tree]
+    position = games.positions[walk]
     length = int64(position.ply) - int64(position.start_ply) + 1
-    games.moves[tree, int64(games.buffers[tree]), length - 1] = move
+    games.moves[walk, int64(games.buffers[walk]), length - 1] = move
     play(position, move)
-    games.keys[tree, length] = position.key
-    games.checks[tree, length] = in_check
+    games.keys[walk, length] = position.key
+    games.checks[walk, length] = in_check
 
 
 @jit_inner
-def _arrive(forest: Forest, games: Games, tree: int, node: int, move: int) -> None:
+def _arrive(forest: Forest, games: Games, tree: int, walk: int, node: int, move: int) -> None:
     """Play a move to a new position, and see whether it is decided."""
-    mover = 1 - int64(games.positions[tree].turn)
-    termination, winner = advance(games, tree, move)
-    position = games.positions[tree]
+    mover = 1 - int64(games.positions[walk].turn)
+    termination, winner = advance(games, walk, move)
+    position = games.positions[walk]
     length = int64(position.ply) - int64(position.start_ply)
-    forest.in_check[tree, node] = games.checks[tree, length]
+    forest.in_check[tree, node] = games.checks[walk, length]
     certain, value = UNSURE, 0.0
-    if termination == NO_TERMINATION and games.packed[tree].repetitions:
-        checker = perpetual_checker(games.keys[tree], games.checks[tree], length, mover)
+    if termination == NO_TERMINATION and games.packed[walk].repetitions:
+        checker = perpetual_checker(games.keys[walk], games.checks[walk], length, mover)
         certain = FIXED
         if checker != NO_WINNER:
             value = -1.0 if checker == mover else 1.0
         else:
-            value = -REPEATING_COST if forest.path_lengths[tree] % 2 == 0 else REPEATING_COST
+            value = -REPEATING_COST if forest.path_lengths[walk] % 2 == 0 else REPEATING_COST
     elif termination:
         certain = FIXED if winner == NO_WINNER else (WON if winner == mover else LOST)
         value = 0.0 if winner == NO_WINNER else float(certain)
     elif (
         find_mate(
             position,
-            games.legal_actions[tree],
-            int64(games.legal_counts[tree]),
+            games.legal_actions[walk],
+            int64(games.legal_counts[walk]),
             forest.replies,
             forest.checking,
         )
@@ -216,7 +247,7 @@ def _arrive(forest: Forest, games: Games, tree: int, node: int, move: int) -> No
     forest.certain[tree, node] = certain
     forest.edge_counts[tree, node] = 0
     forest.values[tree, node] = value
-    forest.arrivals[tree] = NEEDS_NETWORK if certain == UNSURE else IS_CERTAIN
+    forest.arrivals[walk] = NEEDS_NETWORK if certain == UNSURE else IS_CERTAIN
 
 
 @jit
@@ -234,7 +265,15 @@ def plant(
         forest.sizes[tree] = 1
         forest.certain[tree, ROOT] = UNSURE
         used = _open_node(
-            forest, edges, used, tree, ROOT, legal_actions, legal_counts, log_probs, values, tree
+            forest,
+            edges,
+            used,
+            tree,
+            ROOT,
+            legal_actions[tree],
+            legal_counts[tree],
+            log_probs[tree],
+            values[tree],
         )
     return used
 
@@ -251,27 +290,25 @@ def grow(
 ) -> int:
     """Add what the network says of the new positions, and carry all results up to the roots.
 
-    ``rows[R]`` are the trees that needed the network, in the order of ``log_probs[R, M]`` and
+    ``rows[R]`` are the walks that needed the network, in the order of ``log_probs[R, M]`` and
     ``values[R]``. Returns how many edges are used.
     """
     for row in range(len(rows)):
-        tree = int64(rows[row])
-        node = int64(forest.path_nodes[tree, forest.path_lengths[tree]])
+        walk = int64(rows[row])
         used = _open_node(
             forest,
             edges,
             used,
-            tree,
-            node,
-            games.legal_actions,
-            games.legal_counts,
-            log_probs,
-            values,
-            row,
+            int64(forest.owners[walk]),
+            int64(forest.path_nodes[walk, forest.path_lengths[walk]]),
+            games.legal_actions[walk],
+            games.legal_counts[walk],
+            log_probs[row],
+            values[row],
         )
-    for tree in range(len(forest.sizes)):
-        if forest.path_lengths[tree]:
-            _carry_up(forest, edges, tree)
+    for walk in range(len(forest.owners)):
+        if forest.path_lengths[walk]:
+            _carry_up(forest, edges, walk)
     return used
 
 
@@ -283,35 +320,39 @@ def _open_node(
     tree: int,
     node: int,
     legal_actions: Array,
-    legal_counts: Array,
+    legal_count: int,
     log_probs: Array,
-    values: Array,
-    row: int,
+    value: float,
 ) -> int:
-    """Give a node its moves: those of game `tree`, as judged in row `row`."""
-    count = int64(legal_counts[tree])
+    """Give a node its moves, with what the network says of them."""
+    count = int64(legal_count)
     forest.edge_starts[tree, node] = used
     forest.edge_counts[tree, node] = count
-    forest.values[tree, node] = values[row]
+    forest.values[tree, node] = value
     for k in range(count):
-        edges.moves[used + k] = legal_actions[tree, k]
-        edges.priors[used + k] = log_probs[row, k]
+        edges.moves[used + k] = legal_actions[k]
+        edges.priors[used + k] = log_probs[k]
         edges.children[used + k] = NO_NODE
         edges.visits[used + k] = 0
+        edges.under_way[used + k] = 0
         edges.value_sums[used + k] = 0.0
     return used + count
 
 
 @jit_inner
-def _carry_up(forest: Forest, edges: Edges, tree: int) -> None:
+def _carry_up(forest: Forest, edges: Edges, walk: int) -> None:
     """Count the simulation at every node and move of its path, and draw certain conclusions."""
-    length = int64(forest.path_lengths[tree])
-    leaf = int64(forest.path_nodes[tree, length])
+    tree = int64(forest.owners[walk])
+    length = int64(forest.path_lengths[walk])
+    leaf = int64(forest.path_nodes[walk, length])
     value = float(forest.values[tree, leaf])
     for step in range(length - 1, -1, -1):
-        child = int64(forest.path_nodes[tree, step + 1])
-        node = int64(forest.path_nodes[tree, step])
-        edge = int64(forest.paths[tree, step])
+        child = int64(forest.path_nodes[walk, step + 1])
+        node = int64(forest.path_nodes[walk, step])
+        edge = int64(forest.paths[walk, step])
+        edges.under_way[edge] -= 1
+        if forest.arrivals[walk] == COLLIDED:
+            continue
         value = -value
         edges.visits[edge] += 1
         edges.value_sums[edge] += value
@@ -369,14 +410,15 @@ def _unseen_value(forest: Forest, edges: Edges, tree: int, node: int) -> float:
 def _write_scores(forest: Forest, edges: Edges, tree: int, node: int, weights: Weights) -> int:
     """``scores[k]``: log-probability of move k, improved by what is known of its value.
 
-    Returns the sum of all visits.
+    Returns the sum of all visits, those under way included.
     """
     start = int64(forest.edge_starts[tree, node])
     count = int64(forest.edge_counts[tree, node])
     most, total = 0, 0
     for edge in range(start, start + count):
-        most = max(most, int64(edges.visits[edge]))
-        total += int64(edges.visits[edge])
+        visits = int64(edges.visits[edge]) + int64(edges.under_way[edge])
+        most = max(most, visits)
+        total += visits
     unseen = _unseen_value(forest, edges, tree, node)
     factor = (weights.visit + most) * weights.scale / 2
     for k in range(count):
@@ -396,7 +438,8 @@ def _root_choice(forest: Forest, edges: Edges, tree: int, wanted: int, weights: 
     best = -1
     for pass_number in range(2):
         for k in range(count):
-            is_considered = pass_number == 1 or edges.visits[start + k] == wanted
+            visits = edges.visits[start + k] + edges.under_way[start + k]
+            is_considered = pass_number == 1 or visits == wanted
             if is_considered and (best < 0 or forest.scores[k] > forest.scores[best]):
                 best = k
         if best >= 0:
@@ -418,7 +461,8 @@ def _inner_choice(forest: Forest, edges: Edges, tree: int, node: int, weights: W
         norm += np.exp(forest.scores[k] - top)
     best, best_lag = 0, -2.0
     for k in range(count):
-        lag = np.exp(forest.scores[k] - top) / norm - edges.visits[start + k] / (1.0 + total)
+        visits = edges.visits[start + k] + edges.under_way[start + k]
+        lag = np.exp(forest.scores[k] - top) / norm - visits / (1.0 + total)
         if lag > best_lag:
             best, best_lag = k, lag
     return start + best

@@ -179,6 +179,12 @@ class ShogiGame:
         return np.array(self._actions, dtype=np.uint16)
 
     @property
+    def history(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+        """Zobrist keys and check flags of all positions from `start` to this one."""
+        length = len(self._actions) + 1
+        return self._keys[:length].copy(), self._checks[:length].copy()
+
+    @property
     def last_move(self) -> Move | None:
         """The move played last."""
         return _mapper.move(self._actions[-1], self.turn.opponent) if self._actions else None

@@ -72,6 +72,25 @@ def start_records(
     return records
 
 
+def branches_of(
+    game: ShogiGame, number: int, *, ply_limit: int, declaration: DeclarationRule
+) -> Games:
+    """So many copies of one game, its history included, in which a search can try moves.
+
+    Only what a search needs is there: the packed position and the legal moves are not.
+    """
+    start = new_positions(1)
+    start[0] = from_diagram(game.start)
+    games = new_games(number, start, ply_limit)
+    keys, checks = game.history
+    games.positions[:] = game.position
+    games.keys[:, : len(keys)] = keys
+    games.checks[:, : len(checks)] = checks
+    games.moves[:, 0, : len(game.actions)] = game.actions
+    games.settings[:2] = (ply_limit, int(declaration))
+    return games
+
+
 def require_sound_state(state: Mapping[str, npt.NDArray[Any]], ply_limit: int) -> None:
     """Refuse a damaged state: kernels would follow it out of their arrays."""
     positions = state["positions"]

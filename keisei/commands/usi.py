@@ -1,0 +1,59 @@
+"""``keisei usi``: an engine for Shogi GUIs and match runners."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def usi(
+    model: Annotated[
+        Path, typer.Argument(help="A run, by path or name, a checkpoint, or an .onnx file.")
+    ],
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="An option's default; repeatable."),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Write the conversation with the GUI to this file.")
+    ] = None,
+) -> None:
+    """Play a network in a Shogi GUI: speaks USI on standard input and output."""
+    import logging
+    import sys
+    from contextlib import redirect_stdout
+
+    from keisei.errors import KeiseiError
+    from keisei.usi.options import Settings
+
+    settings = Settings()
+    for text in options or []:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise KeiseiError(f"--set {text}: expected NAME=VALUE, such as Simulations=64")
+        settings = settings.with_option(name.strip(), value.strip())
+    if log is not None:
+        logging.basicConfig(
+            filename=log,
+            encoding="utf-8",
+            level=logging.DEBUG,
+            format="%(asctime)s.%(msecs)03d %(name)s %(message)s",
+            datefmt="%H:%M:%S",
+        )
+        for chatty in ("numba", "matplotlib", "torch"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
+
+    from keisei.evaluation.judges import load_judge
+    from keisei.usi.engine import Engine
+    from keisei.usi.output import Output
+    from keisei.usi.streams import lines_from
+
+    stdout = sys.stdout
+    with redirect_stdout(sys.stderr):  # a library that prints must not disturb the GUI
+        engine = Engine(
+            lambda threads: load_judge(model, threads=threads),
+            Output(stdout),
+            name=model.stem,
+            settings=settings,
+        )
+        engine.run(lines_from(sys.stdin.fileno()))

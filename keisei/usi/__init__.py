@@ -1,0 +1,1 @@
+"""Keisei as an engine for Shogi GUIs and match runners: the USI protocol. Needs no torch itself."""

@@ -1,0 +1,344 @@
+"""Finding the move: rules first, then mates, then the tree search, for as long as there is time."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.errors import KeiseiError
+from keisei.evaluation.judges import NamedJudge
+from keisei.search.mates import MateSearch
+from keisei.search.one_game import GameSearch, Line
+from keisei.search.tsume import MateSolver, Verdict
+from keisei.shogi.actions import PolicyOutputMapper
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.moves import Move
+from keisei.shogi.pieces import PieceKind
+from keisei.usi.job import Job
+from keisei.usi.options import NEVER_RESIGNS, Settings
+from keisei.usi.output import Output, centipawns, score_of
+
+INFO_SECONDS: Final = 0.5
+"""Time between two reports of a search that goes on."""
+
+MATE_PLIES: Final = 3
+"""Mates that are looked for before a search begins, as in ``keisei match RUN:search=N``."""
+
+SIMULATIONS_PER_DEPTH: Final = 1_000
+"""A search to a depth ends after so many simulations for each ply, however short its line is."""
+
+SLOW_BATCH_MEMORY: Final = 0.97
+"""What is left, a batch later, of the memory of a slow one. Others use the machine, too: where one
+batch took long, another will."""
+
+SLOWEST_BATCH: Final = 0.5
+"""Seconds; what took longer was an accident, such as a computer that slept."""
+
+BATCHES_NEAR_THE_END: Final = 6
+"""When no more than so many of the slowest batches fit into the time left, batches are smaller."""
+
+BATCHES_KEPT_BACK: Final = 1.5
+"""How many of the slowest batches must fit into the time that is left for another to begin."""
+
+MATE_SLICE: Final = 20_000
+"""Positions that the mate solver looks at between two looks at the clock."""
+
+_PLY_STEP: Final = 256
+_ACTIONS: Final = PolicyOutputMapper()
+
+
+class Decision(NamedTuple):
+    """What is to be played."""
+
+    move: str
+    """USI text, ``resign`` or ``win``."""
+
+    ponder: str | None = None
+    """The reply that is expected."""
+
+    def __str__(self) -> str:
+        return self.move if self.ponder is None else f"{self.move} ponder {self.ponder}"
+
+
+class Thinker:
+    """Thinks about one position at a time. Whoever calls it waits for the answer."""
+
+    def __init__(self, load: Callable[[int], NamedJudge], output: Output) -> None:
+        """Make one that does not know its network yet.
+
+        Args:
+            load: makes the network, given the number of threads.
+            output: where it reports.
+        """
+        self._load = load
+        self._output = output
+        self._loaded: NamedJudge | None = None
+        self._built_for: tuple[int, ...] = ()
+        self._game: ShogiGame | None = ShogiGame()
+        self._random = np.random.default_rng()
+        self._seed = 0
+        self._solver = MateSolver()
+        self._slowest = 0.0
+        """Seconds of the slowest batch that is remembered."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether there is a network."""
+        return self._loaded is not None
+
+    def is_ready_for(self, settings: Settings) -> bool:
+        """Whether there is nothing to be loaded."""
+        return self._built_for == _build(settings)
+
+    def get_ready(self, settings: Settings) -> None:
+        """Load the network, set memory aside and run every kernel once."""
+        if self.is_ready_for(settings):
+            return
+        loaded = self._loaded
+        if loaded is None or self._built_for[:1] != _build(settings)[:1]:
+            loaded = self._load(settings.threads)
+        search = GameSearch(loaded.judge, walks=settings.batch, megabytes=settings.megabytes)
+        game = ShogiGame()
+        search.begin(game, ply_limit=loaded.ply_limit)
+        for _ in range(2):
+            search.step()
+        reply = search.lines()[0].actions
+        search.begin(ShogiGame(_position_after(game, reply[:2])), ply_limit=loaded.ply_limit)
+        search.forget()
+        MateSearch(MATE_PLIES).line(game)
+        self._solver.solve(game, 100)
+        self._solver.forget()
+        self._loaded, self._search = loaded, search
+        self._built_for = _build(settings)
+
+    def new_game(self) -> None:
+        """Forget what was thought about the game before."""
+        if self._loaded is not None:
+            self._search.forget()
+        self._solver.forget()
+
+    def set_position(self, text: str) -> None:
+        """Take up a position; if it is none, nothing can be played until there is one."""
+        self._game = None
+        game = ShogiGame(text)
+        self._game = game
+
+    def think(self, job: Job) -> Decision:
+        """The move for the position, not before the GUI expects it; `get_ready` comes first."""
+        decision = self._decide(job)
+        job.wait_until_it_may_answer()
+        return decision
+
+    def solve(self, job: Job) -> str:
+        """What is said after ``checkmate``."""
+        game = self._game
+        if game is None:
+            return "notimplemented"
+        seconds = job.limits.seconds(
+            game.turn, ply=game.ply, delay=job.settings.network_delay / 1000
+        )
+        end = None if seconds is None else job.arrival + seconds
+        if self._solver.is_full:
+            self._solver.forget()
+        verdict: Verdict = Verdict.UNKNOWN
+        line: list[Move] = []
+        while verdict is Verdict.UNKNOWN and not job.is_stopped:
+            if (end is not None and time.monotonic() >= end) or self._solver.is_full:
+                break
+            verdict, line = self._solver.solve(game, MATE_SLICE)
+        if verdict is Verdict.MATE:
+            return " ".join(move.usi for move in line)
+        return "nomate" if verdict is Verdict.NO_MATE else "timeout"
+
+    # ---- how a move is found ----
+
+    def _decide(self, job: Job) -> Decision:
+        game, settings = self._game, job.settings
+        if game is None:
+            self._output.explain("there is no legal position to move in")
+            return Decision("resign")
+        if (
+            sum(piece is not None and piece.kind is PieceKind.KING for piece in game.diagram.board)
+            < 2
+        ):
+            self._output.explain("a king is missing: such positions are for 'go mate' only")
+            return Decision("resign")
+        game.declaration = settings.declaration
+        if not len(game.legal_actions):
+            self._report([Line((), -1.0, 0, 0)], job, 0)
+            return Decision("resign")
+        if game.can_declare:
+            return Decision("win")
+        only = self._allowed(game, job.limits.moves)
+        mate = [] if only is not None else self._short_mate(game, settings)
+        if mate:
+            actions = _actions_of(game, mate)
+            line = Line(actions, 1.0, 0, len(mate))
+            self._report([line], job, 0)
+            return self._decision([line], settings)
+        return self._decision(self._search_tree(game, job, only), settings)
+
+    def _short_mate(self, game: ShogiGame, settings: Settings) -> list[Move]:
+        assert self._loaded is not None
+        plies = MATE_PLIES if settings.simulations else self._loaded.mate_plies
+        return MateSearch(plies).line(game) if plies else []
+
+    def _search_tree(
+        self, game: ShogiGame, job: Job, only: npt.NDArray[np.uint16] | None
+    ) -> list[Line]:
+        search, settings = self._search, job.settings
+        if settings.simulations == 0:
+            search.forget()
+        search.begin(
+            game,
+            ply_limit=self._ply_limit(game, settings),
+            declaration=settings.declaration,
+            temperature=settings.temperature / 100,
+            random=self._luck(settings),
+            only=only,
+        )
+        self._slowest /= 2  # or else, after one that took very long, there might never be another
+        done, reported = 0, time.monotonic()
+        while True:
+            now = time.monotonic()
+            left = self._seconds_left(game, job, now)
+            most = self._simulations_left(job, done)
+            if (
+                job.is_stopped
+                or most == 0
+                or search.is_settled
+                or search.is_full
+                or (left is not None and left <= BATCHES_KEPT_BACK * self._slowest)
+                or (left is not None and done and len(game.legal_actions) == 1)
+            ):
+                break
+            if left is not None and left <= BATCHES_NEAR_THE_END * self._slowest:
+                smaller = max(1, search.walks // 4)
+                most = smaller if most is None else min(most, smaller)
+            done += search.step(most)
+            ended = time.monotonic()
+            slow = min(ended - now, SLOWEST_BATCH)
+            self._slowest = max(slow, SLOW_BATCH_MEMORY * self._slowest)
+            if ended - reported >= INFO_SECONDS:
+                lines = search.lines(settings.multipv)
+                self._report(lines, job, done)
+                reported = ended
+                if job.limits.depth is not None and len(lines[0].actions) >= job.limits.depth:
+                    break
+            elif job.limits.depth is not None and (
+                len(search.lines()[0].actions) >= job.limits.depth
+            ):
+                break
+        lines = search.lines(settings.multipv)
+        self._report(lines, job, done)
+        return lines
+
+    def _seconds_left(self, game: ShogiGame, job: Job, now: float) -> float | None:
+        """What is left of the time for this move; None: at present there is no limit."""
+        start = job.clock_start
+        if start is None:
+            return None
+        delay = job.settings.network_delay / 1000
+        seconds = job.limits.seconds(game.turn, ply=game.ply, delay=delay)
+        return None if seconds is None else start + seconds - now
+
+    def _simulations_left(self, job: Job, done: int) -> int | None:
+        """How many more there may be; None: any number."""
+        limits, settings = job.limits, job.settings
+        allowed = [number for number in (limits.nodes,) if number is not None]
+        if settings.simulations >= 0:
+            allowed.append(settings.simulations)
+        if limits.depth is not None:
+            allowed.append(max(1, limits.depth) * SIMULATIONS_PER_DEPTH)
+        return max(0, min(allowed) - done) if allowed else None
+
+    def _ply_limit(self, game: ShogiGame, settings: Settings) -> int:
+        """When the game is a draw. Who plays on beyond that has no such limit."""
+        assert self._loaded is not None
+        if settings.max_moves > game.ply:
+            return settings.max_moves
+        return max(self._loaded.ply_limit, (game.ply // _PLY_STEP + 2) * _PLY_STEP)
+
+    def _luck(self, settings: Settings) -> np.random.Generator:
+        if settings.seed != self._seed:
+            self._random = np.random.default_rng(settings.seed or None)
+            self._seed = settings.seed
+        return self._random
+
+    def _allowed(self, game: ShogiGame, moves: Sequence[str]) -> npt.NDArray[np.uint16] | None:
+        """The legal actions among some moves; None: there is no restriction."""
+        allowed = []
+        for text in moves:
+            try:
+                move = Move.from_usi(text)
+                if not game.is_legal(move):
+                    raise KeiseiError(f"{text} is not legal here")
+                allowed.append(_ACTIONS.index(move, game.turn))
+            except KeiseiError as error:
+                self._output.explain(f"searchmoves: {error}")
+        return np.array(allowed, dtype=np.uint16) if allowed else None
+
+    # ---- what is said about it ----
+
+    def _decision(self, lines: list[Line], settings: Settings) -> Decision:
+        best = lines[0]
+        is_lost = best.mate is not None and best.mate < 0
+        score = 1 - NEVER_RESIGNS if is_lost else centipawns(best.value)
+        if settings.resign_value < NEVER_RESIGNS and score <= -settings.resign_value:
+            return Decision("resign")
+        assert self._game is not None
+        moves = _moves_of(self._game, best)
+        expected = moves[1] if settings.ponder and len(moves) > 1 else None
+        return Decision(moves[0], expected)
+
+    def _report(self, lines: list[Line], job: Job, done: int) -> None:
+        assert self._game is not None
+        seconds = max(time.monotonic() - job.arrival, 1e-3)
+        for number, line in enumerate(lines, 1):
+            moves = " ".join(_moves_of(self._game, line))
+            several = f" multipv {number}" if job.settings.multipv > 1 else ""
+            self._output.say(
+                f"info depth {max(1, len(line.actions))} "
+                f"seldepth {max(1, len(line.actions), self._search.longest)}{several} "
+                f"score {score_of(line)} nodes {done} nps {round(done / seconds)} "
+                f"hashfull {self._search.permille_full} time {round(1000 * seconds)}"
+                + (f" pv {moves}" if moves else "")
+            )
+
+
+def _build(settings: Settings) -> tuple[int, ...]:
+    """What has to be made anew when it changes; the network when the first of it does."""
+    return settings.threads, settings.batch, settings.megabytes
+
+
+def _moves_of(game: ShogiGame, line: Line) -> list[str]:
+    """A line as USI moves. What the tree knows as mate in one ends with the mating move."""
+    turn, moves = game.turn, []
+    for action in line.actions:
+        moves.append(_ACTIONS.move(action, turn).usi)
+        turn = turn.opponent
+    if line.mate is not None and abs(line.mate) == len(moves) + 1:
+        end = ShogiGame(_position_after(game, line.actions)).mate_in_one()
+        moves += [] if end is None else [end.usi]
+    return moves
+
+
+def _position_after(game: ShogiGame, actions: Sequence[int]) -> str:
+    """The USI position command of a game with some moves more."""
+    turn, moves = game.turn, []
+    for action in actions:
+        moves.append(_ACTIONS.move(action, turn).usi)
+        turn = turn.opponent
+    text = game.usi_position()
+    separator = "" if " moves " in text or not moves else " moves"
+    return f"{text}{separator} {' '.join(moves)}".strip()
+
+
+def _actions_of(game: ShogiGame, moves: Sequence[Move]) -> tuple[int, ...]:
+    turn, actions = game.turn, []
+    for move in moves:
+        actions.append(_ACTIONS.index(move, turn))
+        turn = turn.opponent
+    return tuple(actions)

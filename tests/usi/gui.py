@@ -1,0 +1,166 @@
+"""The other end of the engine: a GUI whose lines and answers go through queues, in this process."""
+
+import io
+import re
+import time
+from collections.abc import Callable, Iterator
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.evaluation.judges import NamedJudge
+from keisei.search.judge import Judgement
+from keisei.shogi.material import material_potentials
+from keisei.shogi.position import Records
+from keisei.usi.engine import Engine
+from keisei.usi.options import Settings
+from keisei.usi.output import Output
+
+PATIENCE = 120.0
+"""Seconds after which an answer is taken for missing; the machine may be busy."""
+
+_SCORE = r"score (?:cp -?\d+|mate -?\d+)"
+_MOVE = r"(?:[1-9][a-i][1-9][a-i]\+?|[PLNSGBR]\*[1-9][a-i])"
+ANSWERS = re.compile(
+    rf"id (?:name|author) \S.*|option name \S+ type (?:check|spin|combo) default \S.*|usiok|readyok"
+    rf"|info depth \d+ seldepth \d+(?: multipv \d+)? {_SCORE} nodes \d+ nps \d+ hashfull \d+ "
+    rf"time \d+(?: pv {_MOVE}(?: {_MOVE})*)?|info string .+"
+    rf"|bestmove (?:resign|win|{_MOVE}(?: ponder {_MOVE})?)"
+    rf"|checkmate (?:nomate|timeout|notimplemented|{_MOVE}(?: {_MOVE})*)"
+)
+"""All that the engine may say."""
+
+
+class MaterialJudge:
+    """Likes all moves nearly equally and counts the pieces. It can be held up."""
+
+    def __init__(self) -> None:
+        self.gate = Event()
+        """While it is not set, nothing is judged."""
+
+        self.gate.set()
+        self.is_asked = Event()
+        """Set by each question."""
+
+        self.when_asked: Callable[[], None] = lambda: None
+
+    def judge(
+        self,
+        packed: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+    ) -> Judgement:
+        self.is_asked.set()
+        assert self.gate.wait(PATIENCE)
+        self.when_asked()
+        width = int(legal_counts.max())
+        liking = (legal_actions[:, :width].astype(np.int64) * 7919 % 100) / 200.0
+        is_legal = np.arange(width) < legal_counts[:, None]
+        total = np.where(is_legal, np.exp(liking), 0.0).sum(axis=1, keepdims=True)
+        log_probs = np.where(is_legal, liking - np.log(total), -np.inf)
+        return Judgement(
+            log_probs.astype(np.float32), material_potentials(packed).astype(np.float32)
+        )
+
+
+class _Told(io.TextIOBase):
+    """A stream that hands whole lines to a queue, and notices when lines are torn."""
+
+    def __init__(self, answers: "Queue[str]") -> None:
+        self._answers = answers
+
+    def write(self, text: str) -> int:
+        assert text.endswith("\n")
+        assert text.count("\n") == 1
+        self._answers.put(text[:-1])
+        return len(text)
+
+
+class Gui:
+    """Talks to an engine that runs in another thread."""
+
+    def __init__(
+        self, judge: MaterialJudge | None = None, settings: Settings | None = None
+    ) -> None:
+        self.judge = judge or MaterialJudge()
+        self.answers: Queue[str] = Queue()
+        self._lines: Queue[str | None] = Queue()
+        self._errors: list[BaseException] = []
+        self.loads: list[int] = []
+        self.engine = Engine(self.load, Output(_Told(self.answers)), name="test", settings=settings)
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def load(self, threads: int) -> NamedJudge:
+        self.loads.append(threads)
+        return NamedJudge(self.judge, "material", "material", 0.0, 1, 512)
+
+    def _run(self) -> None:
+        try:
+            self.engine.run(self._given())
+        except BaseException as error:  # noqa: BLE001 -- for the test to look at
+            self._errors.append(error)
+
+    def _given(self) -> Iterator[str]:
+        while (line := self._lines.get()) is not None:
+            yield line
+
+    def send(self, *lines: str) -> None:
+        for line in lines:
+            self._lines.put(line)
+
+    def next(self) -> str:
+        """The next answer, which must be well-formed."""
+        answer = self.answers.get(timeout=PATIENCE)
+        assert ANSWERS.fullmatch(answer), answer
+        return answer
+
+    def until(self, first_word: str) -> list[str]:
+        """All answers up to the one that begins so."""
+        lines = [self.next()]
+        while lines[-1].split()[0] != first_word:
+            lines.append(self.next())
+        return lines
+
+    def ask(self, *lines: str) -> str:
+        """Send lines, the last of which is a ``go``; the best move."""
+        self.send(*lines)
+        return self.until("bestmove")[-1].split()[1]
+
+    def is_silent(self) -> bool:
+        """Whether nothing but thoughts was said up to now; an ``isready`` shows where now is."""
+        self.send("isready")
+        said = self.until("readyok")[:-1]
+        return all(line.startswith("info ") for line in said)
+
+    def quit(self) -> list[str]:
+        """End the engine; what it said that nobody read."""
+        self.send("quit")
+        return self.end()
+
+    def end(self) -> list[str]:
+        """No more lines; wait for the engine's end."""
+        self._lines.put(None)
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        if self._errors:
+            raise self._errors[0]
+        rest = []
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                rest.append(self.answers.get_nowait())
+            except Empty:
+                break
+        return rest
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.judge.gate.set()
+        if self._thread.is_alive():
+            self.quit()

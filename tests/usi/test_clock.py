@@ -1,0 +1,76 @@
+"""The clock is kept, whatever the network takes: by a clock that only the network moves on."""
+
+import random
+
+import pytest
+
+from keisei.usi import engine, job, thinker
+from tests.usi.gui import Gui, MaterialJudge
+
+
+class FakeTime:
+    """Stands still, but for what is added."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("batch_seconds", [0.005, 0.02, 0.3])
+@pytest.mark.parametrize(
+    ("go", "allowed"),
+    [
+        ("go btime 0 wtime 0 byoyomi 1000", 1.0),
+        ("go byoyomi 100", 0.1),
+        ("go movetime 700", 0.7),
+        ("go btime 2000 wtime 2000 binc 500 winc 500", 2.0),
+    ],
+)
+def test_answers_come_in_time(
+    monkeypatch: pytest.MonkeyPatch, batch_seconds: float, go: str, allowed: float
+) -> None:
+    """Batches take up to twice as long as usual; only the first of all can't be foreseen."""
+    clock, dice, judge = FakeTime(), random.Random(3), MaterialJudge()
+    for module in (engine, job, thinker):
+        monkeypatch.setattr(module, "time", clock)
+
+    def take_time() -> None:
+        clock.now += batch_seconds * dice.uniform(0.5, 1.0)
+
+    with Gui(judge) as gui:
+        gui.send("isready")
+        gui.until("readyok")
+        judge.when_asked = take_time
+        for _ in range(3):
+            start = clock.now
+            gui.ask("usinewgame", "position startpos", go)
+            used = clock.now - start
+            assert used <= max(allowed, 2 * batch_seconds)
+            if 20 * batch_seconds < allowed and "btime 2000" not in go:
+                assert used >= allowed / 4
+
+
+def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, judge = FakeTime(), MaterialJudge()
+    for module in (engine, job, thinker):
+        monkeypatch.setattr(module, "time", clock)
+    with Gui(judge) as gui:
+        gui.send("isready")
+        gui.until("readyok")
+        judge.is_asked.clear()
+        gui.send("position startpos", "go ponder btime 0 wtime 0 byoyomi 1000")
+        assert judge.is_asked.wait(60)
+        clock.now += 100.0
+        assert gui.is_silent()
+        hits: list[float] = []
+
+        def take_time() -> None:
+            clock.now += 0.01
+            hits.append(clock.now)
+
+        judge.when_asked = take_time
+        gui.send("ponderhit")
+        gui.until("bestmove")
+        assert 0.5 < hits[-1] - hits[0] < 1.0

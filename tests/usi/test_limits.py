@@ -1,0 +1,104 @@
+"""What a ``go`` allows: never more than is on the clock, and garbage is reported."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keisei.shogi.pieces import Color
+from keisei.usi.limits import Limits, parse_go
+
+MS = st.integers(0, 3_600_000)
+
+
+def seconds(text: str, *, turn: Color = Color.BLACK, ply: int = 0, delay: float = 0.1) -> float:
+    allowed = parse_go(text.split())[0].seconds(turn, ply=ply, delay=delay)
+    assert allowed is not None
+    return allowed
+
+
+def test_all_words_are_understood() -> None:
+    text = (
+        "btime 1 wtime 2 byoyomi 3 binc 4 winc 5 movetime 6 nodes 7 depth 8 infinite ponder mate "
+        "searchmoves 7g7f P*5e"
+    )
+    limits, unknown = parse_go(text.split())
+    assert unknown == []
+    assert limits == Limits(
+        black_time=1,
+        white_time=2,
+        byoyomi=3,
+        black_increment=4,
+        white_increment=5,
+        move_time=6,
+        nodes=7,
+        depth=8,
+        infinite=True,
+        ponder=True,
+        mate=True,
+        moves=("7g7f", "P*5e"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("nodes", ["nodes"]),
+        ("nodes x", ["nodes", "x"]),
+        ("btime 1e3 hello", ["btime", "1e3", "hello"]),
+        ("nodes ١٢", ["nodes", "١٢"]),
+        ("", []),
+    ],
+)
+def test_what_is_not_understood_is_told(text: str, unknown: list[str]) -> None:
+    assert parse_go(text.split()) == (Limits(), unknown)
+
+
+def test_mates_have_their_own_clock() -> None:
+    assert parse_go(["mate", "infinite"])[0] == Limits(mate=True, infinite=True)
+    assert parse_go(["mate", "5000"])[0] == Limits(mate=True, move_time=5000)
+    assert parse_go(["mate"])[0] == Limits(mate=True)
+
+
+def test_an_overdrawn_clock_is_an_empty_one() -> None:
+    assert parse_go(["btime", "-500"])[0] == Limits(black_time=0)
+
+
+@given(
+    st.sampled_from(list(Color)),
+    st.tuples(MS, MS, MS, MS, MS),
+    st.integers(0, 1000),
+    st.floats(0.0, 2.0),
+)
+def test_no_more_is_used_than_there_is(
+    turn: Color, clock: tuple[int, int, int, int, int], ply: int, delay: float
+) -> None:
+    limits = Limits(
+        black_time=clock[0],
+        white_time=clock[1],
+        byoyomi=clock[2],
+        black_increment=clock[3],
+        white_increment=clock[4],
+    )
+    allowed = limits.seconds(turn, ply=ply, delay=delay)
+    assert allowed is not None
+    left = (clock[0 if turn is Color.BLACK else 1] + clock[2]) / 1000
+    increment = clock[3 if turn is Color.BLACK else 4] / 1000
+    there_is = left if left > 2 * delay else left + increment
+    assert 0.0 <= allowed <= max(there_is - delay, there_is / 2) + 1e-9
+
+
+def test_times() -> None:
+    assert seconds("byoyomi 1000") == pytest.approx(0.9)
+    assert seconds("btime 0 wtime 0 byoyomi 100") == pytest.approx(0.05)
+    assert seconds("movetime 500") == pytest.approx(0.4)
+    assert seconds("btime 40000 wtime 80000") == pytest.approx(1.0)
+    assert seconds("btime 40000 wtime 80000", turn=Color.WHITE) == pytest.approx(2.0)
+    assert seconds("btime 40000 wtime 0", ply=200) == pytest.approx(2.0)
+    assert seconds("btime 0 wtime 0 binc 1000 winc 0") == pytest.approx(0.8)
+    assert seconds("btime 0 wtime 0 byoyomi 0") == 0.0
+
+
+def test_without_a_clock_there_is_no_end_or_a_usual_one() -> None:
+    for text in ("infinite", "nodes 5", "depth 5", "mate infinite"):
+        assert parse_go(text.split())[0].seconds(Color.BLACK, ply=0, delay=0.1) is None
+    assert seconds("") == 1.0
