@@ -16,6 +16,7 @@ import typer
 from keisei import __version__
 from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
+from keisei.commands.dashboard import dashboard
 from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
 from keisei.commands.evaluate import evaluate
@@ -39,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, match, ladder, evaluate, describe, doctor, perft, show, convert
+    train, play, runs, dashboard, match, ladder, evaluate, describe, doctor, perft, show, convert
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

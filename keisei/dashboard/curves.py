@@ -40,11 +40,12 @@ class Curves:
         self.stride = 1
         """How many rows a point stands for."""
 
-        self._x = np.empty((0, len(self._axes)))
-        self._low = np.empty((0, 0))
-        self._high = np.empty((0, 0))
-        self._sum = np.empty((0, 0))
-        self._number = np.empty((0, 0), np.int64)
+        self._x: Floats = np.empty((0, len(self._axes)))
+        self._low: Floats = np.empty((0, 0))
+        self._high: Floats = np.empty((0, 0))
+        self._sum: Floats = np.empty((0, 0))
+        self._number: Floats = np.empty((0, 0))
+        """How many rows of a point have a value."""
 
     @property
     def names(self) -> list[str]:
@@ -77,7 +78,7 @@ class Curves:
             np.fmin.reduceat(values, starts, axis=0),
             np.fmax.reduceat(values, starts, axis=0),
             np.add.reduceat(np.nan_to_num(values), starts, axis=0),
-            np.add.reduceat(np.isfinite(values).astype(np.int64), starts, axis=0),
+            np.add.reduceat(np.isfinite(values).astype(np.float64), starts, axis=0),
         )
         is_continued = self.rows % self.stride != 0
         self.rows += len(x)
@@ -126,7 +127,7 @@ class Curves:
                 (self._low, np.nan),
                 (self._high, np.nan),
                 (self._sum, 0.0),
-                (self._number, 0),
+                (self._number, 0.0),
             )
         )
 

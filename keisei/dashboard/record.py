@@ -177,7 +177,7 @@ class Record:
         table = np.full((len(steps), len(self.curves.names)), np.nan)
         for rows, columns, numbers in parts:
             kept = columns >= 0
-            table[np.ix_(rows, columns[kept])] = numbers[:, kept]
+            table[np.ix_(np.array(rows), columns[kept])] = numbers[:, kept]
         self.curves.append(x, table)
 
     def _columns_of(self, layout: tuple[str, ...]) -> npt.NDArray[np.intp]:

@@ -61,7 +61,7 @@ class Watch:
 
     def want(self, names: Collection[str]) -> None:
         """Read these first: somebody is looking at them."""
-        self._wanted = frozenset(names)
+        self._wanted |= set(names)
 
     @property
     def version(self) -> int:

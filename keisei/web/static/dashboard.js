@@ -1,0 +1,72 @@
+// What the dashboard's plots need besides their data.
+window.keisei = (() => {
+  const escape = (text) =>
+    String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+
+  const number = (value) => {
+    if (value == null || !isFinite(value)) return "-";
+    const size = Math.abs(value);
+    for (const [unit, name] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
+      if (size >= unit) return +(value / unit).toPrecision(3) + name;
+    if (size !== 0 && size < 1e-3) return value.toExponential(1);
+    return String(+value.toPrecision(3));
+  };
+  const percent = (value) => `${+(100 * value).toFixed(1)} %`;
+
+  // A vertical bar from low to high at [x, value, low, high], with caps.
+  const bar = (ends, across) => (params, api) => {
+    const [low, high] = ends(api);
+    const color = api.visual("color");
+    const cap = 3.5;
+    const shape = (x1, y1, x2, y2) => ({
+      type: "line",
+      shape: { x1, y1, x2, y2 },
+      style: { stroke: color, lineWidth: 1.2, opacity: 0.75 },
+    });
+    const caps = across
+      ? [low, high].map((p) => shape(p[0], p[1] - cap, p[0], p[1] + cap))
+      : [low, high].map((p) => shape(p[0] - cap, p[1], p[0] + cap, p[1]));
+    return { type: "group", children: [shape(low[0], low[1], high[0], high[1]), ...caps] };
+  };
+  const errorBar = bar((api) => [2, 3].map((i) => api.coord([api.value(0), api.value(i)])), false);
+  const errorBarAcross = bar(
+    (api) => [2, 3].map((i) => api.coord([api.value(i), api.value(1)])),
+    true,
+  );
+
+  // Names come from files: they are text, never markup.
+  const tip = (found) => {
+    const points = (Array.isArray(found) ? found : [found]).filter(
+      (p) => (p.seriesType === "line" || p.seriesType === "scatter") &&
+        !/^(low|high)$/.test(p.seriesId),
+    );
+    if (!points.length) return "";
+    const axis = Array.isArray(found) ? points[0].axisValue : points[0].value[0];
+    const rows = points.map((p) => {
+      const v = p.value;
+      if (p.seriesName === "checkpoints") return `<div>▲ ${escape(p.name)}: click to play</div>`;
+      if (p.seriesType === "scatter")
+        return `<div><b>${escape(p.name)}</b> ${Math.round(v[0])} Elo ` +
+          `<span class="d-faint">${Math.round(v[2])} to ${Math.round(v[3])}</span></div>`;
+      const isShare = p.value.length === 5 || (p.value.length === 2 && v[1] <= 1);
+      const text = isShare ? percent(v[1]) : number(v[1]);
+      const range = v.length > 3 ? (isShare ? [percent(v[2]), percent(v[3])] : [number(v[2]), number(v[3])]) : null;
+      const more = range && range[0] !== range[1]
+        ? ` <span class="d-faint">${range[0]} to ${range[1]}</span>` : "";
+      const games = v.length === 5 && v[4] ? ` <span class="d-faint">${v[4]} games</span>` : "";
+      return `<div><span class="d-dot" style="background:${escape(p.color)}"></span> ` +
+        `${escape(p.seriesName)} <b>${text}</b>${more}${games}</div>`;
+    });
+    const head = Array.isArray(found) ? `<div class="d-faint">${Math.round(axis * 10) / 10 >= 1000
+      ? Math.round(axis).toLocaleString("en") : Math.round(axis * 10) / 10}</div>` : "";
+    return head + rows.join("");
+  };
+  // Seconds since 1970 as a date in the visitor's own words.
+  const when = (seconds) =>
+    seconds
+      ? new Date(1000 * seconds).toLocaleString([], {
+          month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
+        })
+      : "-";
+  return { when, number, percent, errorBar, errorBarAcross, tip };
+})();
