@@ -166,6 +166,8 @@ class Record:
                 (rows, self._columns_of(layout), np.array(values, float))
                 for layout, (rows, values) in by_layout.items()
             ]
+            if not np.isfinite(x).all() or any(numbers.ndim != 2 for _, _, numbers in parts):
+                raise ValueError("something is no number")
         except (ValueError, KeyError, TypeError, OverflowError):
             if len(steps) == 1:
                 self.broken_lines += 1

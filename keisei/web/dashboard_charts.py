@@ -5,6 +5,7 @@ Only names of this module become keys of the options, since ECharts' wrapper tak
 with a colon for JavaScript.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -28,7 +29,7 @@ _FEW_POINTS: Final = 30
 _DIGITS: Final = 5
 
 _ERROR_BAR: Final = "window.keisei.errorBar"
-_TIP: Final = "window.keisei.tip"
+_WHOLE: Final = "Math.round"
 _NUMBER: Final = "window.keisei.number"
 _PERCENT: Final = "window.keisei.percent"
 
@@ -84,7 +85,7 @@ def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Option
             "borderColor": "var(--k-line)",
             "textStyle": {"color": "var(--k-ink)", "fontSize": 12},
             "axisPointer": {"lineStyle": {"color": "var(--k-soft)"}},
-            ":formatter": _TIP,
+            ":formatter": f"window.keisei.tips.{axis}",
         },
         "dataZoom": [
             # With the shift key: the wheel alone scrolls the page.
@@ -92,11 +93,6 @@ def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Option
         ],
         "xAxis": {
             "type": "value",
-            "name": X_AXES[axis],
-            "nameLocation": "middle",
-            "nameGap": 24,
-            "nameTextStyle": {"color": "var(--k-soft)"},
-            "scale": False,
             "splitLine": {"show": False},
             "axisLine": {"lineStyle": {"color": "var(--k-line)"}},
             "axisLabel": {"color": "var(--k-soft)", ":formatter": _NUMBER, "hideOverlap": True},
@@ -109,12 +105,12 @@ def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Option
 def curve_chart(
     lines: Sequence[Line], axis: str, *, percent: bool = False, from_zero: bool = False
 ) -> Options:
-    """Metrics over a run, each as a moving average; a single one with its spread behind it."""
+    """Metrics over a run, each as a moving average; behind a single one, its values."""
     options = base(axis, percent=percent, from_zero=from_zero)
     options["legend"]["show"] = len(lines) > 1
     if len(lines) == 1:
         options["grid"]["top"] = 12
-        options["series"] += _spread(lines[0], axis)
+        options["series"] += [*_spread(lines[0], axis), _raw(lines[0], axis)]
     for line in lines:
         options["series"].append(_mean(line, axis))
     return options
@@ -125,6 +121,17 @@ def _mean(line: Line, axis: str) -> Options:
     points = _points(along(axis, curve.x), smooth(curve.mean), curve.low, curve.high)
     is_short = len(points) <= _FEW_POINTS
     return _line(line.name, line.color, points) | {"showSymbol": is_short, "symbolSize": 5}
+
+
+def _raw(line: Line, axis: str) -> Options:
+    """The values as they were, faint; all of them, up to so many, or the means of neighbours."""
+    points = _points(along(axis, line.curve.x), line.curve.mean)
+    return _line("", line.color, points) | {
+        "id": "raw",
+        "showSymbol": False,
+        "silent": True,
+        "lineStyle": {"width": 1, "opacity": 0.4, "color": line.color},
+    }
 
 
 def _spread(line: Line, axis: str) -> list[Options]:
@@ -193,6 +200,7 @@ def strength_chart(
 def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
     """Elo of checkpoints over plies, with the opponents as levels where there is one run."""
     options = base("timestep")
+    options["yAxis"]["axisLabel"][":formatter"] = _WHOLE
     options["legend"]["show"] = len(runs) > 1
     for name, color, ratings in runs:
         points = [
@@ -209,13 +217,14 @@ def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
                 "position": "insideStartTop",
                 "color": "var(--k-soft)",
             }
-        highest = max(elo for _, elo in runs[0][2].opponents) if runs[0][2].opponents else 0.0
-        lowest = min(elo for _, elo in runs[0][2].opponents) if runs[0][2].opponents else 0.0
-        values = [value for point in runs[0][2].checkpoints for value in (point.low, point.high)]
+        values = [elo for _, elo in runs[0][2].opponents]
+        values += [end for point in runs[0][2].checkpoints for end in (point.low, point.high)]
         # Levels count for the scale of the axis: ECharts itself looks at the points alone.
+        step = 250.0 if max(values) - min(values) < 1500.0 else 500.0
         options["yAxis"] |= {
-            "min": 100 * np.floor(min([lowest, *values]) / 100),
-            "max": 100 * np.ceil(max([highest, *values]) / 100),
+            "min": step * math.floor(min(values) / step),
+            "max": step * math.ceil(max(values) / step),
+            "interval": step,
         }
         options["grid"]["top"] = 12
     return options
@@ -282,7 +291,8 @@ def ladder_chart(
     options["legend"]["show"] = False
     options["grid"]["top"] = 8
     options["tooltip"] |= {"trigger": "item"}
-    options["xAxis"] |= {"name": "Elo", "scale": True}
+    options["xAxis"] |= {"scale": True}
+    options["xAxis"]["axisLabel"][":formatter"] = _WHOLE
     options["xAxis"]["splitLine"] = {"lineStyle": {"color": "var(--k-line)"}}
     options["yAxis"] = {
         "type": "category",
@@ -291,7 +301,14 @@ def ladder_chart(
         "axisTick": {"show": False},
         "axisLabel": {"color": "var(--k-ink)", "width": 190, "overflow": "truncate"},
     }
-    points = [[elo, row, low, high] for row, (_, elo, low, high) in enumerate(listed)]
+    points = [
+        {
+            "value": [elo, row, low, high],
+            "name": name,
+            "itemStyle": {"color": PALETTE[1 if name in marked else 0]},
+        }
+        for row, (name, elo, low, high) in enumerate(listed)
+    ]
     options["series"] = [
         {
             "type": "custom",
@@ -299,7 +316,6 @@ def ladder_chart(
             ":renderItem": "window.keisei.errorBarAcross",
             "encode": {"x": [0, 2, 3], "y": 1},
             "data": points,
-            "itemStyle": {"color": PALETTE[0]},
             "silent": True,
         },
         {
@@ -307,14 +323,7 @@ def ladder_chart(
             "name": "Elo",
             "symbolSize": 9,
             "encode": {"x": 0, "y": 1},
-            "data": [
-                {
-                    "value": point,
-                    "name": listed[row][0],
-                    "itemStyle": {"color": PALETTE[1 if listed[row][0] in marked else 0]},
-                }
-                for row, point in enumerate(points)
-            ],
+            "data": points,
         },
     ]
     return options

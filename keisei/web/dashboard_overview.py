@@ -86,7 +86,7 @@ _CELLS: Final = {
 
 def overview(board: Dashboard, runs: str | None, show: str, x: str) -> None:
     """Build the page; the arguments are those of its address."""
-    with page(f"Runs in {board.watch.folder.path}"):
+    with page("Runs"):
         if not board.watch.runs:
             _wait_for_runs(board)
             return
@@ -288,8 +288,9 @@ class _Overview:
             if summary.name in runs
         ]
         training = sum(summary.state == "running" for summary in summaries)
-        self._count.text = f"{len(rows)} run{'s' * (len(rows) != 1)}" + (
-            f", {training} training" if training else ""
+        self._count.text = (
+            f"{len(rows)} run{'s' * (len(rows) != 1)} in {self._board.watch.folder.path}"
+            + (f", {training} training" if training else "")
         )
         if columns != self._table.columns:
             self._table.columns = columns
@@ -335,7 +336,7 @@ def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
     ]
     return [
         *columns,
-        {"name": "trend", "label": f"vs {trend}" if trend else "", "field": "trend",
+        {"name": "trend", "label": "Trend", "field": "trend",
          "align": "left", **wide},
         {"name": "time", "label": "Time", "field": "time", "align": "right", **wide},
         {"name": "started", "label": "Started", "field": "started", "align": "right",
@@ -381,6 +382,8 @@ def _trend(evaluations: Sequence[Evaluation], opponent: str) -> str:
     points = score_points(evaluations, opponent)
     if len(points) > 60:
         points = points[:: len(points) // 60 + 1] + points[-1:]
+    if len(points) == 1:
+        points *= 2  # a line of no length, whose round ends are a dot
     last = max(1, points[-1][0].update) if points else 1
     return " ".join(
         f"{100 * evaluation.update / last:.1f},{30 - 30 * strength.score:.1f}"

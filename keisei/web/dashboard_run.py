@@ -61,10 +61,10 @@ _LENGTHS: Final = _Plot(
 _SPEED: Final = _Plot(
     names.SPS, "Speed", "Plies per second, everything included.", charts.PALETTE[2], True
 )
-_MEMORY: Final = _Plot(names.MEMORY, "Memory", "Of the process, in MB.", charts.PALETTE[7], True)
 
 _OUTCOMES: Final = ("Black wins", "draw", "ply limit", "White wins")
 _OUTCOME_COLORS: Final = tuple(f"var(--d-{name})" for name in ("black", "draw", "limit", "white"))
+_TILES: Final = ("plies", "updates", "games", "plies/s", "time", "memory", "entropy", "KL")
 _TIME: Final = "time/"
 _TIME_COLORS: Final = {
     name: f"var(--d-{name})" for name in ("env", "inference", "learning", "waiting", "other")
@@ -138,7 +138,6 @@ class _RunPage:
             self._add(_SPEED)
             with card("Where the time goes", "Shares of each step."):
                 self._times = Chart()
-            self._add(_MEMORY)
         self._workers = Workers()
         self._checkpoints = Checkpoints(self._board)
         SampleGames(self._board, self._run.name)
@@ -159,10 +158,7 @@ class _RunPage:
             with ui.element("div").classes("d-bar").style("height: 8px; margin-bottom: 10px"):
                 self._bar = ui.element("div")
             with ui.element("div").classes("d-tiles"):
-                self._tiles = {
-                    label: tile(label)
-                    for label in ("plies", "updates", "games", "plies/s", "time", "entropy", "KL")
-                }
+                self._tiles = {label: tile(label) for label in _TILES}
                 self._scores = ui.element("div").style("display: contents")
             self._note = ui.label("").classes("d-hint d-problem").style("margin: 8px 0 0")
 
@@ -220,6 +216,7 @@ class _RunPage:
                 f"network {percent(metrics.get(names.NETWORK_SHARE, math.nan))}",
             ),
             "time": (duration(summary.seconds), _left(left)),
+            "memory": (f"{count(metrics.get(names.MEMORY, math.nan))} MB", ""),
             "entropy": (small(metrics.get(names.ENTROPY, math.nan)), "nats"),
             "KL": (
                 small(metrics.get(names.APPROX_KL, math.nan)),

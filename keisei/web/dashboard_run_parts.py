@@ -45,7 +45,7 @@ class Boards:
             return
         age = max(0.0, self._board.watch.clock() - live.time)
         self._hint.text = f"Self-play after update {count(live.update)}, " + (
-            "now" if age < 3.0 else f"{duration(age)} ago: the network is learning since"
+            "now." if age < 3.0 else f"{duration(age)} ago; games stand still while it learns."
         )
         if live.stamp == self._stamp:
             return

@@ -35,10 +35,10 @@ window.keisei = (() => {
   );
 
   // Names come from files: they are text, never markup.
-  const tip = (found) => {
+  const tip = (unit) => (found) => {
     const points = (Array.isArray(found) ? found : [found]).filter(
       (p) => (p.seriesType === "line" || p.seriesType === "scatter") &&
-        !/^(low|high)$/.test(p.seriesId),
+        !/^(low|high|raw)$/.test(p.seriesId),
     );
     if (!points.length) return "";
     const axis = Array.isArray(found) ? points[0].axisValue : points[0].value[0];
@@ -57,10 +57,13 @@ window.keisei = (() => {
       return `<div><span class="d-dot" style="background:${escape(p.color)}"></span> ` +
         `${escape(p.seriesName)} <b>${text}</b>${more}${games}</div>`;
     });
-    const head = Array.isArray(found) ? `<div class="d-faint">${Math.round(axis * 10) / 10 >= 1000
-      ? Math.round(axis).toLocaleString("en") : Math.round(axis * 10) / 10}</div>` : "";
+    const whole = Math.abs(axis) >= 100 ? Math.round(axis) : Math.round(axis * 10) / 10;
+    const head = Array.isArray(found)
+      ? `<div class="d-faint">${whole.toLocaleString("en")} ${unit}</div>` : "";
     return head + rows.join("");
   };
+  const tips = { timestep: tip("plies"), seconds: tip("minutes"), update: tip("updates") };
+
   // Seconds since 1970 as a date in the visitor's own words.
   const when = (seconds) =>
     seconds
@@ -68,5 +71,5 @@ window.keisei = (() => {
           month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
         })
       : "-";
-  return { when, number, percent, errorBar, errorBarAcross, tip };
+  return { when, number, percent, errorBar, errorBarAcross, tips };
 })();
