@@ -10,7 +10,7 @@ from keisei.constants import MAX_LEGAL_MOVES
 from keisei.search.judge import Judge
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import pack_game
+from keisei.shogi.packed import PACKED, pack_game
 from keisei.shogi.pieces import Color
 from keisei.shogi.position import Records
 
@@ -74,9 +74,10 @@ class Reviewer:
             return
         legal_actions = np.zeros((len(asked), MAX_LEGAL_MOVES), dtype=np.uint16)
         counts = np.array([len(question.legal) for question in asked.values()], dtype=np.int32)
+        packed = np.zeros(len(asked), dtype=PACKED)  # joining arrays would change their layout
         for row, question in enumerate(asked.values()):
             legal_actions[row, : counts[row]] = question.legal
-        packed = np.concatenate([question.packed for question in asked.values()])
+            packed[row] = question.packed[0]
         log_probs, values = self._judge.judge(packed, legal_actions, counts)
         for row, (key, question) in enumerate(asked.items()):
             self._known[key] = _opinion(question, log_probs[row, : counts[row]], float(values[row]))

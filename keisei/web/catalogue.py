@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from keisei import run_files
-from keisei.checkpoints.rotation import list_checkpoints
+from keisei.checkpoints.listing import list_checkpoints
 from keisei.errors import KeiseiError
 
 

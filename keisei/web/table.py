@@ -5,6 +5,7 @@ anybody's thinking. A table without pages rests: engines end, and begin anew whe
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ MOST_TABLES: Final = 32
 
 PACE: Final = 0.7
 """Seconds between moves when nobody but machines plays: so that people can follow."""
+
+logger = logging.getLogger(__name__)
 
 Listener = Callable[[], None]
 
@@ -241,7 +244,17 @@ class Table:
         for name, work in (("play", self._play), ("advise", self._advise)):
             task = self._tasks.get(name)
             if task is None or task.done():
-                self._tasks[name] = asyncio.get_running_loop().create_task(work())
+                task = asyncio.get_running_loop().create_task(work())
+                task.add_done_callback(self._report)
+                self._tasks[name] = task
+
+    def _report(self, task: "asyncio.Task[None]") -> None:
+        """A fault of the program must not look as if somebody was thinking for ever."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        logger.error("at a table: %s", error, exc_info=error)
+        self.paused, self.problem = True, f"Something went wrong: {error!r}. The log says more."
+        self._tell()
 
     async def _play(self) -> None:
         """Make the machines' moves until it is a person's turn, or the end."""
