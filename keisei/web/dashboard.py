@@ -1,10 +1,11 @@
-"""The dashboard's pages: all runs, one run, the ladder."""
+"""The dashboard's pages: all runs, one run, the ladder, a board to play on."""
 
 from nicegui import ui
 
 from keisei.web.dashboard_ladder import ladder_page
 from keisei.web.dashboard_overview import overview
 from keisei.web.dashboard_parts import Dashboard
+from keisei.web.dashboard_play import build_play_page
 from keisei.web.dashboard_run import run_page
 
 __all__ = ["Dashboard", "build_pages"]
@@ -24,3 +25,5 @@ def build_pages(board: Dashboard) -> None:
     @ui.page("/ladder")
     def ladder() -> None:
         ladder_page(board)
+
+    build_play_page(board.watch.folder.path)

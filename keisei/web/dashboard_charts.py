@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from keisei.dashboard.checkpoints import Playable
 from keisei.dashboard.curves import Curve, Floats, smooth
 from keisei.dashboard.record import Evaluation, score_points
 from keisei.dashboard.strength import RunRatings
@@ -47,9 +48,9 @@ def along(axis: str, x: Floats) -> Floats:
     return x / 60.0 if axis == "seconds" else x
 
 
-def place(axis: str, evaluation: Evaluation) -> float:
-    """Where an evaluation stands along an axis."""
-    value = float(getattr(evaluation, axis))
+def place(axis: str, moment: Evaluation | Playable) -> float:
+    """Where something stands along an axis."""
+    value = float(getattr(moment, axis))
     return value / 60.0 if axis == "seconds" else value
 
 

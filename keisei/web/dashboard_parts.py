@@ -40,9 +40,6 @@ class Dashboard:
     store: Path
     """The results that the ladder is made of."""
 
-    play_address: Callable[[Path], str] | None = None
-    """The page on which a checkpoint can be played; None if there is none."""
-
 
 @contextmanager
 def page(title: str) -> Iterator[None]:

@@ -109,7 +109,7 @@ class _RunPage:
 
     def _build(self) -> None:
         self._build_head()
-        self._boards = Boards(self._board, self._run)
+        Boards(self._board, self._run.name)
         with card(
             "Strength",
             "Points per game against each opponent, with 95 % intervals. A triangle is a "
@@ -139,7 +139,7 @@ class _RunPage:
             with card("Where the time goes", "Shares of each step."):
                 self._times = Chart()
         self._workers = Workers()
-        self._checkpoints = Checkpoints(self._board)
+        self._checkpoints = Checkpoints(self._run.name)
         SampleGames(self._board, self._run.name)
         show_settings(self._run)
 
@@ -170,7 +170,6 @@ class _RunPage:
 
     def _refresh(self) -> None:
         watch, run = self._board.watch, self._run
-        self._boards.refresh()
         current = watch.runs.get(run.name)
         if current is not None and current is not run:  # it was removed, and is there again
             run = self._run = current
@@ -245,11 +244,9 @@ class _RunPage:
         opponents = list(dict.fromkeys(name for found in evaluations for name in found.scores))
         colors = colors_of(opponents, charts.PALETTE)
         marks = [
-            (
-                float(getattr(found, self._axis)) / (60.0 if self._axis == "seconds" else 1.0),
-                found.name,
-            )
+            (charts.place(self._axis, found), found.name)
             for found in checkpoints
+            if getattr(found, self._axis) is not None
         ]
         self._strength.show(
             charts.strength_chart(

@@ -9,11 +9,14 @@ from nicegui import events, run, ui
 
 from keisei.dashboard.checkpoints import Playable
 from keisei.dashboard.games import OpenedGame, list_games, open_game
+from keisei.dashboard.live import LiveGames
 from keisei.dashboard.run_data import RunData
 from keisei.errors import KeiseiError
-from keisei.training.formats import count, duration, percent, short_count, small
-from keisei.web.dashboard_parts import Dashboard, board_picture, card, live_picture
+from keisei.training.formats import NOTHING, count, duration, percent, short_count, small
+from keisei.web.dashboard_parts import REFRESH, Dashboard, board_picture, card, live_picture
+from keisei.web.dashboard_play import play_address
 
+_MOST_BOARDS: Final = 8
 _WORKER: Final = re.compile(r"workers/(\d+)/(.+)")
 _FIGURES: Final = {
     "SPS": "plies/s",
@@ -28,20 +31,21 @@ _FIGURES: Final = {
 class Boards:
     """Games that are being played right now. Hidden when there are none."""
 
-    def __init__(self, board: Dashboard, run_data: RunData) -> None:
-        self._board, self._name = board, run_data.name
+    def __init__(self, board: Dashboard, name: str) -> None:
+        self._board, self._name = board, name
         self._stamp = 0
         self._pictures: list[ui.html] = []
         with card("Games of this moment") as self._card:
             self._hint = ui.label("").classes("d-hint")
             self._grid = ui.element("div").classes("d-boards").mark("boards")
         self._card.set_visibility(False)
+        ui.timer(REFRESH, self._refresh)
 
-    def refresh(self) -> None:
+    async def _refresh(self) -> None:
         """Draw the boards if there is news."""
         live = self._board.watch.live(self._name)
-        self._card.set_visibility(live is not None and bool(live.boards))
-        if live is None:
+        if live is None or not live.boards:
+            self._card.set_visibility(False)
             return
         age = max(0.0, self._board.watch.clock() - live.time)
         self._hint.text = f"Self-play after update {count(live.update)}, " + (
@@ -50,7 +54,10 @@ class Boards:
         if live.stamp == self._stamp:
             return
         self._stamp = live.stamp
-        drawn = [picture for game in live.boards[:8] if (picture := live_picture(game))]
+        # In a thread: the first time numba has to be imported.
+        drawn = await run.io_bound(_draw, live)
+        if drawn is None:  # the server is being stopped
+            return
         while len(self._pictures) < len(drawn):
             with self._grid:
                 self._pictures.append(ui.html(sanitize=False).classes("d-board"))
@@ -58,6 +65,11 @@ class Boards:
             self._pictures.pop().delete()
         for element, svg in zip(self._pictures, drawn, strict=True):
             element.content = svg
+        self._card.set_visibility(True)
+
+
+def _draw(live: LiveGames) -> list[str]:
+    return [picture for game in live.boards[:_MOST_BOARDS] if (picture := live_picture(game))]
 
 
 class Workers:
@@ -114,8 +126,8 @@ def _figure(figure: str, value: float) -> str:
 class Checkpoints:
     """The checkpoints that are there, each to be played with a click."""
 
-    def __init__(self, board: Dashboard) -> None:
-        self._board = board
+    def __init__(self, run: str) -> None:
+        self._run = run
         self._listed: dict[str, Playable] = {}
         with card("Checkpoints", "The networks that are kept. Play against any of them."):
             self._table = ui.table(
@@ -145,8 +157,8 @@ class Checkpoints:
             {
                 "name": found.name,
                 "plies": short_count(found.timestep),
-                "update": found.update,
-                "time": duration(found.seconds),
+                "update": NOTHING if found.update is None else found.update,
+                "time": NOTHING if found.seconds is None else duration(found.seconds),
                 "scores": ", ".join(
                     f"{opponent} {percent(result.score)}"
                     for opponent, result in found.scores.items()
@@ -158,21 +170,12 @@ class Checkpoints:
             self._table.rows = rows
 
     def offer(self, name: str) -> None:
-        """Let the visitor play a checkpoint: on the page for it, or by a command to copy."""
+        """Let the visitor play a checkpoint."""
         found = self._listed.get(name)
         if found is None:
             return
-        if self._board.play_address is not None:
-            ui.navigate.to(self._board.play_address(found.path))
-            return
-        command = f"keisei play {found.path}"
-        with ui.dialog(value=True) as dialog, ui.card():
-            ui.label(f"Play {name}").classes("d-card-title")
-            ui.label("In a terminal:").classes("d-hint")
-            ui.label(command).classes("d-code")
-            with ui.element("div").classes("d-row"):
-                ui.button("Copy", on_click=lambda: ui.clipboard.write(command)).props("unelevated")
-                ui.button("Close", on_click=dialog.close).props("flat")
+        is_newest = found is next(iter(self._listed.values()))
+        ui.navigate.to(play_address(self._run, found, is_newest=is_newest))
 
 
 _PLAY_CELL: Final = """

@@ -427,7 +427,7 @@ class PlayPage:
     def _remember_table(self) -> None:
         """Put the table into the address: who loads the page again finds the game again."""
         self._client.run_javascript(
-            f"history.replaceState(history.state, '', '/?table={self._table.id}')"
+            f"history.replaceState(history.state, '', '?table={self._table.id}')"
         )
 
     async def _leave(self) -> None:

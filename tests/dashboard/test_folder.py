@@ -1,6 +1,7 @@
 """Nothing outside of the folder is read, whatever the path and wherever links lead."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from keisei.dashboard.strength import read_ratings
 from keisei.dashboard.watch import Watch
 from keisei.errors import KeiseiError
 from keisei.run_files import CONFIG, LIVE, METRICS, STRENGTH
-from tests.dashboard.journals import entry, new_run, step
+from tests.dashboard.journals import append, entry, evaluation, new_run, step
 
 needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links need privileges there")
 
@@ -146,33 +147,56 @@ def test_games_behind_links_are_not_read(root: Path) -> None:
         open_game(RunsFolder(root), "good", name)
 
 
+def checkpoint(run: Path, timestep: int) -> Path:
+    path = run / "checkpoints" / f"step-{timestep:012}"
+    path.mkdir(parents=True)
+    (path / "manifest.json").write_text("{}")
+    return path
+
+
 @pytest.mark.parametrize(
     "path",
-    ["../../secret/checkpoints/step-1", "checkpoints/..", "/etc", "checkpoints/../../../x", ""],
+    ["../../secret/checkpoints/step-000000000100", "checkpoints/..", "/etc", "", "checkpoints"],
 )
-def test_checkpoints_elsewhere_are_not_offered(root: Path, path: str) -> None:
-    there = root.parent / "secret" / "checkpoints" / "step-1"
-    there.mkdir(parents=True)
-    (there / "manifest.json").write_text("{}")
-    with (root / "good" / METRICS).open("ab") as file:
-        file.write(entry("checkpoint", 1, path=path).to_line())
+def test_checkpoints_that_only_the_journal_knows_are_not_offered(root: Path, path: str) -> None:
+    checkpoint(root.parent / "secret", 100)
+    append(root / "good", entry("checkpoint", 1, path=path).to_line())
     data = RunData(RunsFolder(root), "good")
     data.read()
     assert len(data.saved) == 1
     assert playable(RunsFolder(root), data) == []
 
 
-def test_checkpoints_that_are_there_are_offered(root: Path) -> None:
-    for name in ("step-1", "step-2"):
-        with (root / "good" / METRICS).open("ab") as file:
-            file.write(entry("checkpoint", int(name[-1]), path=f"checkpoints/{name}").to_line())
-    (root / "good" / "checkpoints" / "step-2").mkdir(parents=True)
-    (root / "good" / "checkpoints" / "step-2" / "manifest.json").write_text("{}")
+@needs_links
+def test_checkpoints_behind_links_are_not_offered(root: Path) -> None:
+    there = checkpoint(root.parent / "secret", 100)
+    checkpoint(root / "good", 50)
+    (root / "good" / "checkpoints" / there.name).symlink_to(there)
     data = RunData(RunsFolder(root), "good")
     data.read()
-    found = playable(RunsFolder(root), data)
-    assert [(one.name, one.timestep) for one in found] == [("step-2", 200)]
-    assert found[0].path == root / "good" / "checkpoints" / "step-2"
+    assert [found.timestep for found in playable(RunsFolder(root), data)] == [50]
+    new_run(root, "other")
+    (root / "other" / "checkpoints").symlink_to(there.parent)
+    assert playable(RunsFolder(root), RunData(RunsFolder(root), "other")) == []
+
+
+def test_checkpoints_that_are_there_are_offered(root: Path) -> None:
+    for update in (1, 2, 3):
+        path = checkpoint(root / "good", 100 * update)
+        append(
+            root / "good",
+            evaluation(update, update / 10),
+            entry("checkpoint", update, path=f"checkpoints/{path.name}").to_line(),
+        )
+    shutil.rmtree(root / "good" / "checkpoints" / "step-000000000100")
+    (root / "good" / "checkpoints" / "step-000000000200" / "manifest.json").unlink()
+    checkpoint(root / "good", 250)  # the journal says nothing of it
+    data = RunData(RunsFolder(root), "good")
+    data.read()
+    newest, other = playable(RunsFolder(root), data)
+    assert (newest.name, newest.timestep, newest.update) == ("step-000000000300", 300, 3)
+    assert newest.scores["greedy"].score == 0.3
+    assert (other.timestep, other.update, other.scores) == (250, None, {})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
