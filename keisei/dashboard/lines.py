@@ -16,17 +16,22 @@ _SEEN_BYTES: Final = 64
 """So much before the place where reading goes on has to be what it was."""
 
 
-class Lines(NamedTuple):
+class Piece(NamedTuple):
     """What has been read."""
 
-    lines: list[bytes]
-    """Without their newlines."""
+    data: bytes
+    """Whole lines, each with its newline."""
 
     is_anew: bool
     """Whether the file is another one now: what was read from it before is void."""
 
     left: int
     """Bytes of the file that have not been read yet."""
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Without their newlines."""
+        return self.data.split(b"\n")[:-1]
 
 
 class LineReader:
@@ -45,7 +50,7 @@ class LineReader:
         """How far the file has been read."""
         return self._offset
 
-    def read(self, most: int = PIECE_BYTES) -> Lines:
+    def read(self, most: int = PIECE_BYTES) -> Piece:
         """The next whole lines, from at most so many bytes.
 
         Raises `OSError` if the file cannot be read.
@@ -63,11 +68,16 @@ class LineReader:
         if end == 0:
             # No line ends here. Either it will, or this is no line: then it is passed over.
             if len(data) < most:
-                return Lines([], is_anew, 0)
-            end = len(data)
-        self._offset += end
-        self._seen = (self._seen + data[:end])[-_SEEN_BYTES:]
-        return Lines(data[:end].split(b"\n"), is_anew, self.size - self._offset)
+                return Piece(b"", is_anew, 0)
+            self._advance(data)
+            return Piece(b"", is_anew, self.size - self._offset)
+        data = data[:end]
+        self._advance(data)
+        return Piece(data, is_anew, self.size - self._offset)
+
+    def _advance(self, data: bytes) -> None:
+        self._offset += len(data)
+        self._seen = (self._seen + data[-_SEEN_BYTES:])[-_SEEN_BYTES:]
 
     def _was_replaced(self, file: BinaryIO, status: os.stat_result) -> bool:
         if self._identity is None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -107,17 +107,11 @@ class Record:
         """In the order of their updates."""
         return [self._evaluations[update] for update in sorted(self._evaluations)]
 
-    def take(self, lines: Sequence[bytes], *, every: int = 1) -> None:
-        """Read on.
-
-        Args:
-            lines: of the journal, without newlines.
-            every: of the steps only one in so many is read, and the last in any case. Everything
-                else is always read.
-        """
+    def take(self, lines: Iterable[bytes]) -> None:
+        """Read on, in lines without their newlines."""
         steps: list[Mapping[str, Any]] = []
         newest: Mapping[str, Any] | None = None
-        for line in lines if every == 1 else _sample(lines, every):
+        for line in lines:
             try:
                 fields = orjson.loads(line)
                 if fields["event"] == journal.STEP:
@@ -194,11 +188,24 @@ class Record:
         return columns
 
 
-def _sample(lines: Sequence[bytes], every: int) -> list[bytes]:
-    steps = [place for place, line in enumerate(lines) if line.startswith(_STEP)]
-    chosen = set(steps[::-every])
-    left_out = set(steps) - chosen
-    return [line for place, line in enumerate(lines) if place not in left_out]
+def sample(data: bytes, every: int) -> Iterator[bytes]:
+    """Of the lines of a journal: one step in so many and the last one, and all that is no step.
+
+    The others are not even copied: only their beginnings are looked at.
+    """
+    skipped = begin = last_begin = last_end = 0
+    while (end := data.find(b"\n", begin)) >= 0:
+        if not data.startswith(_STEP, begin):
+            yield data[begin:end]
+        elif skipped + 1 < every:
+            skipped += 1
+            last_begin, last_end = begin, end
+        else:
+            skipped = 0
+            yield data[begin:end]
+        begin = end + 1
+    if skipped:
+        yield data[last_begin:last_end]
 
 
 def score_points(

@@ -16,7 +16,7 @@ from keisei import run_files
 from keisei.dashboard.curves import Curve, Floats
 from keisei.dashboard.folder import OutsideError, RunsFolder
 from keisei.dashboard.lines import PIECE_BYTES, LineReader
-from keisei.dashboard.record import Evaluation, Record, Saved
+from keisei.dashboard.record import Evaluation, Record, Saved, sample
 from keisei.training.metrics import Strength
 from keisei.training.runs import State, model_name, run_state
 
@@ -111,11 +111,12 @@ class RunData:
                 if size <= _LONG_BYTES:
                     return
                 file.seek(-_TAIL_BYTES, 2)
-                lines = file.read(_TAIL_BYTES).split(b"\n")
+                tail = file.read(_TAIL_BYTES)
         except (OSError, OutsideError) as error:
             self._fail(error)
             return
-        glimpse.take([first, *lines[1:-1]], every=len(lines))
+        # Its first line is a part of one, except by chance.
+        glimpse.take([first, *sample(tail[tail.find(b"\n") + 1 :], len(tail))])
         with self._lock:
             self._config = self._read_config()
             self._shown = glimpse
@@ -141,7 +142,7 @@ class RunData:
         every = max(1, skimmer.size // _LINE_BYTES // _SKIMMED_STEPS)
         if found.is_anew:
             skim = self._skim = Record()
-        skim.take(found.lines, every=every)
+        skim.take(sample(found.data, every))
         if found.left == 0:
             with self._lock:
                 self._shown, self._skim, self._skimmer = skim, None, None
@@ -149,7 +150,7 @@ class RunData:
 
     def _read_full(self, most: int) -> bool:
         found = self._reader.read(most)
-        if not found.lines and not found.is_anew and self.is_read:
+        if not found.data and not found.is_anew and self.is_read:
             return False
         with self._lock:
             if found.is_anew:

@@ -92,7 +92,7 @@ class Watch:
         self._live = live
 
     def load(self) -> bool:
-        """Read a piece of the run that is wanted most; returns whether there is more to read."""
+        """Read a piece of the run that is wanted most; returns whether there was one to read."""
         waiting = [run for run in self._runs.values() if not run.is_read]
         if not waiting:
             return False
@@ -105,7 +105,11 @@ class Watch:
                 run.summary(now).heard,
             ),
         )
+        begun = time.monotonic()
         run.read()
+        if run.name not in self._wanted:
+            # Nobody waits for it, but somebody may wait for a page, which is made meanwhile.
+            self._ended.wait(time.monotonic() - begun)
         return True
 
     def load_all(self) -> None:

@@ -56,7 +56,7 @@ def test_a_piece_ends_with_a_line(tmp_path: Path) -> None:
     path.write_bytes(b"aaaa\nbbbb\ncccc\n")
     reader = reader_of(path)
     first = reader.read(7)
-    assert (first.lines, first.left) == ([b"aaaa", b""], 10)
+    assert (first.lines, first.left) == ([b"aaaa"], 10)
     assert whole(reader, 7) == [b"bbbb"]
 
 
@@ -78,7 +78,7 @@ def test_a_file_that_was_cut_is_read_anew(tmp_path: Path) -> None:
     path.write_bytes(b"one\n")
     found = reader.read()
     assert found.is_anew
-    assert found.lines == [b"one", b""]
+    assert found.lines == [b"one"]
 
 
 def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_was_written_over_is_read_anew(tmp_path: Path) -> None:
         file.write(b"six\nten\nmore\n")
     found = reader.read()
     assert found.is_anew
-    assert found.lines == [b"six", b"ten", b"more", b""]
+    assert found.lines == [b"six", b"ten", b"more"]
 
 
 def test_a_file_that_only_grows_is_not_read_anew(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from keisei.dashboard import run_data as module
 from keisei.dashboard.folder import RunsFolder
-from keisei.dashboard.record import MOST_EVALUATIONS, Record, score_points
+from keisei.dashboard.record import MOST_EVALUATIONS, Record, sample, score_points
 from keisei.dashboard.run_data import RunData
 from keisei.run_files import CONFIG, METRICS
 from keisei.training.journal import History, rewind
@@ -208,3 +208,14 @@ def test_very_many_evaluations_are_thinned_out() -> None:
     assert MOST_EVALUATIONS / 2 <= len(found) <= MOST_EVALUATIONS
     assert found[-1] >= 3 * MOST_EVALUATIONS - 3
     assert json.dumps(found) == json.dumps(sorted(found))
+
+
+def test_a_sample_has_all_but_most_of_the_steps() -> None:
+    start, end = entry("start", 0).to_line(), entry("end", 9, reason="finished").to_line()
+    steps = [step(update, a=float(update)) for update in range(1, 9)]
+    odd = b'{"update": 3, "event": "step"}\n'
+    data = b"".join([start, *steps[:5], odd, *steps[5:], end])
+    wanted = [start, steps[2], odd, steps[5], steps[7], end]
+    assert sorted(sample(data, 3)) == sorted(line.rstrip() for line in wanted)
+    assert list(sample(data, 1)) == data.split(b"\n")[:-1]
+    assert list(sample(b"", 3)) == []
