@@ -208,27 +208,34 @@ def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
             [point.timestep, point.elo, point.low, point.high] for point in ratings.checkpoints
         ]
         options["series"] += _with_bars(name, color, points)
-    if len(runs) == 1 and options["series"]:
-        series = options["series"][0]
-        series["markLine"] = _rule(*(elo for _, elo in runs[0][2].opponents))
-        for line, (name, _) in zip(series["markLine"]["data"], runs[0][2].opponents, strict=True):
-            line["label"] = {
-                "show": True,
-                "formatter": name,
-                "position": "insideStartTop",
-                "color": "var(--k-soft)",
-            }
-        values = [elo for _, elo in runs[0][2].opponents]
-        values += [end for point in runs[0][2].checkpoints for end in (point.low, point.high)]
-        # Levels count for the scale of the axis: ECharts itself looks at the points alone.
-        step = 250.0 if max(values) - min(values) < 1500.0 else 500.0
-        options["yAxis"] |= {
-            "min": step * math.floor(min(values) / step),
-            "max": step * math.ceil(max(values) / step),
-            "interval": step,
-        }
-        options["grid"]["top"] = 12
+    if len(runs) == 1:
+        _add_levels(options, runs[0][2])
     return options
+
+
+def _add_levels(options: Options, ratings: RunRatings) -> None:
+    """Draw the opponents of a run as lines across its plot."""
+    ends = [elo for _, elo in ratings.opponents]
+    ends += [end for point in ratings.checkpoints for end in (point.low, point.high)]
+    if not ratings.checkpoints or not all(math.isfinite(end) for end in ends):
+        return
+    rule = _rule(*(elo for _, elo in ratings.opponents))
+    for line, (name, _) in zip(rule["data"], ratings.opponents, strict=True):
+        line["label"] = {
+            "show": True,
+            "formatter": name,
+            "position": "insideStartTop",
+            "color": "var(--k-soft)",
+        }
+    options["series"][0]["markLine"] = rule
+    # Levels count for the scale of the axis: ECharts itself looks at the points alone.
+    step = 250.0 if max(ends) - min(ends) < 1500.0 else 500.0
+    options["yAxis"] |= {
+        "min": step * math.floor(min(ends) / step),
+        "max": step * math.ceil(max(ends) / step),
+        "interval": step,
+    }
+    options["grid"]["top"] = 12
 
 
 def _with_bars(name: str, color: str, points: list[list[Any]]) -> list[Options]:
