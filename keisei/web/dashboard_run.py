@@ -206,7 +206,7 @@ class _RunPage:
             per_ply = summary.seconds / summary.timestep
             left = per_ply * max(0, summary.total_timesteps - summary.timestep)
         metrics = summary.metrics
-        values: Mapping[str, tuple[str, str]] = {
+        values: dict[str, tuple[str, str]] = {
             "plies": (short_count(summary.timestep), f"of {short_count(summary.total_timesteps)}"),
             "updates": (count(summary.update), percent(summary.fraction)),
             "games": (count(summary.games), _plies_per_game(metrics)),
@@ -222,15 +222,19 @@ class _RunPage:
                 f"clipped {percent(metrics.get(names.CLIP_FRACTION, math.nan))}",
             ),
         }
-        for label, (value, more) in values.items():
-            self._tiles[label][0].text, self._tiles[label][1].text = value, more
-        for opponent, result in summary.scores.items():
-            label = f"vs {opponent}"
-            if label not in self._tiles:
-                with self._scores:
-                    self._tiles[label] = tile(label)
-            self._tiles[label][0].text = percent(result.score)
-            self._tiles[label][1].text = f"{percent(result.low)} to {percent(result.high)}"
+        values |= {
+            f"vs {opponent}": (
+                percent(result.score),
+                f"{percent(result.low)} to {percent(result.high)}",
+            )
+            for opponent, result in summary.scores.items()
+        }
+        for label in [name for name in values if name not in self._tiles]:
+            with self._scores:
+                self._tiles[label] = tile(label)
+        for label, (value, more) in self._tiles.items():
+            # A run that was resumed may have lost its scores again.
+            value.text, more.text = values.get(label, (NOTHING, ""))
         notes = [summary.note] * bool(summary.note)
         if run.broken_lines:
             notes.append(f"{run.broken_lines} lines of its journal cannot be read")
