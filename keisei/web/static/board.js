@@ -218,7 +218,14 @@ export default {
     },
     shownArrows() {
       if (this.pending) return [];
-      return (this.arrows || []).map(([usi, share]) => this.arrow(parseMove(usi), share)).reverse();
+      // With and without promotion are one arrow; what is hardly considered is none.
+      const shares = new Map();
+      for (const [usi, share] of this.arrows || []) {
+        const way = usi.slice(0, 4);
+        shares.set(way, (shares.get(way) ?? 0) + share);
+      }
+      const ways = [...shares].filter(([, share]) => share >= 0.01).sort((a, b) => a[1] - b[1]);
+      return ways.map(([way, share]) => this.arrow(parseMove(way), share));
     },
     label() {
       const turn = this.state.turn ? "White" : "Black";
