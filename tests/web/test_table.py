@@ -1,7 +1,6 @@
 """Tables without pages: machines move, opinions come, whoever leaves ends the engines."""
 
 import asyncio
-import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,9 @@ from keisei.shogi.notation.record import Ending
 from keisei.shogi.pieces import Color
 from keisei.web.catalogue import BOTS, NETWORK_LEVELS, Catalogue, require_existing
 from keisei.web.table import MOST_TABLES, PERSON, Seat, Setup, Table, Tables
-from tests.tiny_runs import tiny_run
+from tests.web.conftest import Engine
 
 RANDOM = Seat("bots", 0)
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("runs")
-    tiny_run(directory / "tiny", checkpoints=2)
-    (directory / "no-run").mkdir()
-    return directory
 
 
 @pytest.fixture
@@ -260,51 +251,27 @@ def test_a_player_that_fails_pauses_the_game_and_says_why(runs: Path) -> None:
     run(story())
 
 
-ENGINE = """
-import pathlib, sys
-alive = pathlib.Path(sys.argv[1])
-alive.write_text("yes")
-for line in sys.stdin:
-    words = line.split()
-    if words[0] == "usi":
-        print("id name stub\\nusiok", flush=True)
-    elif words[0] == "isready":
-        print("readyok", flush=True)
-    elif words[0] == "position":
-        plies = len(words) - words.index("moves") - 1 if "moves" in words else 0
-    elif words[0] == "go":
-        print("bestmove", ["7g7f", "3c3d", "2g2f", "8c8d"][plies], flush=True)
-    elif words[0] == "quit":
-        break
-alive.unlink()
-"""
-
-
-def test_leaving_ends_engines(runs: Path, tmp_path: Path) -> None:
-    program, alive = tmp_path / "engine.py", tmp_path / "alive"
-    program.write_text(ENGINE)
-    word = f'usi:"{sys.executable}" "{program}" "{alive}"'
-
+def test_leaving_ends_engines(runs: Path, engine: Engine) -> None:
     async def story() -> None:
-        table = Table(Catalogue(runs, [word]))
+        table = Table(Catalogue(runs, [engine.word]))
 
         def page() -> None:
             """Looks on."""
 
         table.attach(page)
-        table.begin(Setup(black=Seat(f"named:{word}")))
+        table.begin(Setup(black=Seat(f"named:{engine.word}")))
         await table.settled()
         assert [move.usi for move in table.session.game.moves] == ["7g7f"], table.problem
-        assert alive.exists()
+        assert engine.is_running
         await table.detach(page)
-        assert not alive.exists(), "the process has ended"
+        assert not engine.is_running, "the process has ended"
         table.attach(page)  # coming back: another process
         table.move("3c3d")
         await table.settled()
         assert table.session.length == 3, table.problem
-        assert alive.exists()
+        assert engine.is_running
         await table.close()
-        assert not alive.exists()
+        assert not engine.is_running
 
     run(story())
 

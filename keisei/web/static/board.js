@@ -398,7 +398,9 @@ export default {
       const command = COMMANDS[event.key];
       if (!command) return;
       event.preventDefault();
-      this.$emit("command", command);
+      // At once: what is typed next must not be lost on the way to the server.
+      if (command === "type") document.querySelector(".kp-typed input")?.focus();
+      else this.$emit("command", command);
     },
   },
 };
