@@ -152,7 +152,9 @@ class PlayPage:
         self._seats = ui.element("div").classes("k-card")
         with ui.element("div").classes("k-card kp-row kp-slim"):
             self._typed = ui.input(placeholder="Type a move: 7g7f, 8h2b+, P*5e")
-            self._typed.props('dense borderless aria-label="Type a move"').classes("kp-grow kp-typed")
+            self._typed.props('dense borderless aria-label="Type a move"').classes(
+                "kp-grow kp-typed"
+            )
             self._typed.on("keydown.enter", self._play_typed).mark("typed")
 
     def _build_tools(self) -> None:

@@ -163,7 +163,12 @@ def test_a_whole_game_by_clicking(open_page: OpenPage) -> None:
     played = 0
     for _ in range(6):
         wait_for_status(page, "Your move")
-        click_move(page, mating_move(position(page, "b")))
+        game = position(page, "b")
+        move = mating_move(game)
+        click_move(page, move)
+        if move[1] != "*" and game.is_legal(move[:4]) and game.is_legal(f"{move[:4]}+"):
+            choice = "promote" if move.endswith("+") else "keep"
+            page.locator(f'[data-choice="{choice}"]').click()
         page.wait_for_selector(f'.km-move[data-ply="{played + 1}"]')
         page.wait_for_selector(f'.km-end, .km-move[data-ply="{played + 2}"]')
         played += 2
@@ -171,8 +176,7 @@ def test_a_whole_game_by_clicking(open_page: OpenPage) -> None:
             break
     wait_for_status(page, "You win: mate")
     assert page.locator(".kb-own").count() == 0, "nothing moves any more"
-    game = position(page, "w")
-    assert game.outcome() is not None
+    assert position(page, "w").outcome() is not None
     page.locator('[data-tool="take-back"]').click()
     wait_for_status(page, "Your move")
 
@@ -348,6 +352,14 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
 
 # ---- looking, files, keys ----
 
+GAME_OF_PAWNS = "startpos moves " + " ".join(
+    f"{file}{black} {file}{white}"
+    for black, white in (("g{0}f", "c{0}d"), ("f{0}e", "d{0}e"))
+    for file in range(9, 0, -1)
+    for black, white in [(black.format(file), white.format(file))]
+)
+"""All pawns step forward once, then again: 36 moves."""
+
 GAME = ["7g7f", "3c3d", "8h2b+", "3a2b", "B*5e"]
 
 
@@ -448,6 +460,33 @@ def test_playing_with_the_keyboard_alone(open_page: OpenPage) -> None:
     assert moves(page) == ["G*5h", "K-5b"]
     page.keyboard.press("u")
     page.wait_for_selector('.km-move[data-ply="2"]', state="detached")
+
+
+def test_the_list_of_moves_follows(open_page: OpenPage) -> None:
+    page = open_page()
+    begin(page, side="Both", sfen=GAME_OF_PAWNS)
+    last = len(GAME_OF_PAWNS.split()) - 2
+    wait_for_moves(page, last)
+
+    def is_in_sight() -> bool:
+        return bool(
+            page.evaluate(
+                """() => {
+                    const list = document.querySelector(".km").getBoundingClientRect();
+                    const now = document.querySelector(".km-now").getBoundingClientRect();
+                    return now.top >= list.top - 1 && now.bottom <= list.bottom + 1;
+                }"""
+            )
+        )
+
+    assert is_in_sight()
+    page.locator('[data-tool="first"]').click()
+    page.keyboard.press("ArrowRight")
+    wait_for_moves(page, 1)
+    assert is_in_sight()
+    page.keyboard.press("End")
+    wait_for_moves(page, last)
+    assert is_in_sight()
 
 
 def test_a_page_that_is_loaded_again_finds_its_game(open_page: OpenPage) -> None:

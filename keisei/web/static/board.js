@@ -267,7 +267,7 @@ export default {
     },
     arrow({ from, to, drop }, share) {
       const [x, y] = this.middle(to), text = `${Math.round(100 * share)}%`;
-      const opacity = 0.45 + 0.5 * share;
+      const opacity = 0.45 + 0.4 * share;
       if (from === null) return { x, y, share, lx: x, ly: y + 27, text: `${drop} ${text}`, opacity };
       const [sx, sy] = this.middle(from);
       const length = Math.hypot(x - sx, y - sy), ux = (x - sx) / length, uy = (y - sy) / length;
