@@ -143,10 +143,12 @@ def open_dialog(show: Callable[[GameSession], bool]) -> None:
         uploader = ui.upload(
             on_upload=upload, on_rejected=refuse, max_file_size=MAX_UPLOAD_BYTES, auto_upload=True
         )
-        uploader.props('accept=".kif,.kifu,.ki2,.ki2u,.csa,.sfen,.usi,.txt" flat bordered')
-        uploader.props('label="A file: KIF, KI2, CSA or SFEN"').style(
-            "width: 100%; max-height: 130px"
-        )
+        uploader.props('accept=".kif,.kifu,.ki2,.ki2u,.csa,.sfen,.usi,.txt"')
+        uploader.classes("kp-uploader")
+        choose = ui.button("Choose a file: KIF, KI2, CSA or SFEN", icon="upload_file")
+        choose.props("outline no-caps color=primary").style("width: 100%")
+        # In the browser alone: it opens its file dialog only as the answer to a click.
+        choose.on("click", js_handler=f"() => runMethod({uploader.id}, 'pickFiles', [])")
         pasted = ui.textarea("or paste it here").props("outlined input-style='height: 120px'")
         pasted.props(f"maxlength={MAX_UPLOAD_BYTES}").style("width: 100%").mark("pasted")
         _buttons(dialog, "Open", lambda: read(str(pasted.value or "").encode(), ""))

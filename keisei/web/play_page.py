@@ -25,6 +25,9 @@ _PIECES_COOKIE: Final = "keisei-pieces"
 _HINTS_COOKIE: Final = "keisei-hints"
 _CLOCK_SECONDS: Final = 0.25
 _LOW_SECONDS: Final = 10.0
+_LEAST_SHARE: Final = 0.005
+"""What rounds to 0% is no candidate."""
+
 _SIDE_MARK: Final = (
     '<svg viewBox="0 0 20 24" class="kp-mark"><path d="M10 1 17 5 19 23H1L3 5Z" fill="{}" '
     'stroke="var(--k-soft)" stroke-width="1.5"/></svg>'
@@ -147,13 +150,15 @@ class PlayPage:
         with ui.element("div").classes("k-card"):
             self._build_opinion()
         self._seats = ui.element("div").classes("k-card")
-        with ui.element("div").classes("k-card kp-row"):
+        with ui.element("div").classes("k-card kp-row kp-slim"):
             self._typed = ui.input(placeholder="Type a move: 7g7f, 8h2b+, P*5e")
-            self._typed.props('dense borderless aria-label="Type a move"').classes("kp-grow")
+            self._typed.props('dense borderless aria-label="Type a move"').classes(
+                "kp-grow kp-typed"
+            )
             self._typed.on("keydown.enter", self._play_typed).mark("typed")
 
     def _build_tools(self) -> None:
-        new = ui.button("New game", icon="add", on_click=self._new_game)
+        new = ui.button("New", icon="add", on_click=self._new_game)
         new.props("unelevated no-caps dense color=primary").style("padding: 2px 12px").mark("new")
         self._back = self._tool(
             "undo", "Take back (u)", lambda: self._do(self._table.take_back), "take-back"
@@ -172,23 +177,22 @@ class PlayPage:
                 ui.menu_item(kind.upper(), partial(self._save, kind)).mark(f"save-{kind}")
 
     def _build_opinion(self) -> None:
-        with ui.element("div").classes("kp-row"):
-            ui.label("Opinion").classes("kp-heading")
-            ui.element("div").classes("kp-grow")
-            self._expectation = ui.label().classes("k-num k-soft")
-            self._hints_button = self._tool("near_me", "Arrows (h)", self._toggle_hints, "hints")
         networks = {
             entry.key: entry.label for entry in self._table.catalogue.entries() if entry.is_network
         }
-        self._adviser = ui.select(
-            {"": "Nobody", **networks},
-            value=self._table.adviser or "",
-            on_change=lambda event: self._do(lambda: self._table.advise(event.value or None)),
-        )
-        self._adviser.props('dense outlined options-dense aria-label="Whose opinion"')
-        self._adviser.style("width: 100%; margin: 6px 0").mark("adviser")
+        with ui.element("div").classes("kp-row"):
+            ui.label("Opinion of").classes("kp-heading")
+            self._adviser = ui.select(
+                {"": "nobody", **networks},
+                value=self._table.adviser or "",
+                on_change=lambda event: self._do(lambda: self._table.advise(event.value or None)),
+            )
+            self._adviser.props('dense borderless options-dense aria-label="Whose opinion"')
+            self._adviser.classes("kp-grow").mark("adviser")
+            self._expectation = ui.label().classes("k-num k-soft")
+            self._hints_button = self._tool("near_me", "Arrows (h)", self._toggle_hints, "hints")
         self._graph = Graph(self._go_to)
-        self._candidates = ui.element("div").classes("kp-candidates").style("margin-top: 8px")
+        self._candidates = ui.element("div").classes("kp-candidates")
 
     def _tool(self, icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
         button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
@@ -266,6 +270,8 @@ class PlayPage:
         shown = self._table.session.shown
         with self._candidates:
             for usi, share in candidates:
+                if share < _LEAST_SHARE:
+                    continue
                 text = move_texts(shown.diagram, [Move.from_usi(usi)], self._lettering)[0]
                 with ui.element("span"):
                     ui.label(f"{text} {share:.0%}").style("display: inline")
@@ -342,7 +348,6 @@ class PlayPage:
             "new": self._new_game,
             "hints": self._toggle_hints,
             "pieces": self._change_pieces,
-            "type": lambda: self._typed.run_method("focus"),
             "pause": self._toggle_pause,
             "help": help_dialog,
         }.get(name)

@@ -279,10 +279,10 @@ class Table:
             self._apply(answer)
 
     async def _answer(self, color: Color) -> Move | Ending:
-        waiting = asyncio.sleep(self._pace if not self.session.people else 0.0)
         opponent = await self._opponent(color.name, self._word(self.setup.seats[color]))
         answer, _ = await asyncio.gather(
-            asyncio.to_thread(opponent.choose, self.session.game.copy()), waiting
+            asyncio.to_thread(opponent.choose, self.session.game.copy()),
+            asyncio.sleep(0.0 if self.session.people else self._pace),
         )
         return answer
 

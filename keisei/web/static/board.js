@@ -218,7 +218,14 @@ export default {
     },
     shownArrows() {
       if (this.pending) return [];
-      return (this.arrows || []).map(([usi, share]) => this.arrow(parseMove(usi), share)).reverse();
+      // With and without promotion are one arrow; what is hardly considered is none.
+      const shares = new Map();
+      for (const [usi, share] of this.arrows || []) {
+        const way = usi.slice(0, 4);
+        shares.set(way, (shares.get(way) ?? 0) + share);
+      }
+      const ways = [...shares].filter(([, share]) => share >= 0.01).sort((a, b) => a[1] - b[1]);
+      return ways.map(([way, share]) => this.arrow(parseMove(way), share));
     },
     label() {
       const turn = this.state.turn ? "White" : "Black";
@@ -260,7 +267,7 @@ export default {
     },
     arrow({ from, to, drop }, share) {
       const [x, y] = this.middle(to), text = `${Math.round(100 * share)}%`;
-      const opacity = 0.45 + 0.5 * share;
+      const opacity = 0.45 + 0.4 * share;
       if (from === null) return { x, y, share, lx: x, ly: y + 27, text: `${drop} ${text}`, opacity };
       const [sx, sy] = this.middle(from);
       const length = Math.hypot(x - sx, y - sy), ux = (x - sx) / length, uy = (y - sy) / length;
@@ -391,7 +398,9 @@ export default {
       const command = COMMANDS[event.key];
       if (!command) return;
       event.preventDefault();
-      this.$emit("command", command);
+      // At once: what is typed next must not be lost on the way to the server.
+      if (command === "type") document.querySelector(".kp-typed input")?.focus();
+      else this.$emit("command", command);
     },
   },
 };

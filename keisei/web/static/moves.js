@@ -29,7 +29,7 @@ export default {
     follow() { // not scrollIntoView: that would scroll the whole page on a phone
       const list = this.$refs.list, now = list.querySelector(".km-now");
       if (!now) { list.scrollTop = 0; return; }
-      const top = now.offsetTop - list.offsetTop;
+      const top = now.offsetTop; // in the list, which is positioned
       if (top < list.scrollTop) list.scrollTop = top - 4;
       else if (top + now.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + now.offsetHeight - list.clientHeight + 4;
     },
