@@ -43,7 +43,7 @@ _LEARNING: Final = (
     _Plot(names.POLICY_LOSS, "Policy loss", "Small and noisy around zero.", charts.PALETTE[0]),
     _Plot(names.VALUE_LOSS, "Value loss", "Falls, then follows how predictable games are.",
           charts.PALETTE[0]),
-    _Plot(names.ENTROPY, "Entropy", "In nats; falls slowly. A sudden fall: exploring has stopped.",
+    _Plot(names.ENTROPY, "Entropy", "In nats. A sudden fall: exploring has stopped.",
           charts.PALETTE[2], True),
     _Plot(names.APPROX_KL, "KL divergence", "0.005 to 0.03 is healthy.", charts.PALETTE[1], True),
     _Plot(names.CLIP_FRACTION, "Clip fraction", "5 to 25 %; 0 means that nothing is learned.",
@@ -283,7 +283,7 @@ class _RunPage:
 
 def _plies_per_game(metrics: Mapping[str, Any]) -> str:
     plies = metrics.get(names.MEAN_PLIES, math.nan)
-    return f"{plies:.0f} plies each" if math.isfinite(plies) else ""
+    return f"of {plies:.0f} plies" if math.isfinite(plies) else ""
 
 
 def _left(seconds: float) -> str:

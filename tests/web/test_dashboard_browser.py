@@ -24,7 +24,6 @@ from keisei.shogi.pieces import Color
 from keisei.training.journal import rewind
 from tests.dashboard.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.evaluation.test_results import Nobody
-from tests.tiny_runs import tiny_run
 from tests.training.fake_run import random_record
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory, runs: Path) -> Path:
     """A folder with runs of all kinds, and secrets beside it."""
     top = tmp_path_factory.mktemp("top")
     root = top / "runs"
@@ -99,7 +98,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "checkpoints": [rating | {"timestep": 9}],
     }
     (second / STRENGTH).write_text(json.dumps(strength))
-    tiny_run(root / "tiny", checkpoints=2)
+    shutil.copytree(runs / "tiny", root / "tiny")
     (top / "secret.txt").write_text(SECRET)
     outside = new_run(top, "outside", step(1, a=1.0), evaluation(1, 0.5, SECRET))
     (outside / "config.json").write_text(json.dumps({"model": {"type": SECRET}}))
