@@ -44,7 +44,7 @@ CHANGES = 10
 _IS_DRAWN = (
     "() => document.querySelectorAll('.d-compare svg path[stroke^=\"var(--d-\"]').length >= 5"
 )
-_READING = "() => !document.querySelector('.d-compare')?.innerText.includes('Still reading')"
+_READING = "() => !document.querySelector('.d-compare')?.textContent.includes('Still reading')"
 _TRENDS = "number => document.querySelectorAll('.d-spark polyline[points*=\" \"]').length >= number"
 
 
@@ -133,8 +133,8 @@ def time_opening(page: Page, address: str, runs: int) -> tuple[float, float]:
     """Seconds until the plot is drawn with the newest runs, and until the table is complete."""
     begun = time.perf_counter()
     page.goto(address, wait_until="commit")
-    page.wait_for_function(_IS_DRAWN, timeout=120_000, polling=20)
-    page.wait_for_function(_READING, timeout=120_000, polling=20)
+    page.wait_for_function(_IS_DRAWN, timeout=120_000, polling=50)
+    page.wait_for_function(_READING, timeout=120_000, polling=50)
     drawn = time.perf_counter() - begun
     page.wait_for_function(_TRENDS, arg=min(runs, 50), timeout=300_000, polling=100)
     return drawn, time.perf_counter() - begun
@@ -155,10 +155,10 @@ def time_delay(page: Page, address: str, run: Path) -> list[float]:
             file.write(line + b"\n")
         begun = time.perf_counter()
         page.wait_for_function(
-            "text => document.querySelector('.d-tiles').innerText.includes(text)",
+            "text => document.querySelector('.d-tiles').textContent.includes(text)",
             arg=f"{update:,}",
             timeout=60_000,
-            polling=20,
+            polling=50,
         )
         delays.append(time.perf_counter() - begun)
     return delays

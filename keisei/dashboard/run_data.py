@@ -23,6 +23,9 @@ from keisei.training.runs import State, model_name, run_state
 _TAIL_BYTES: Final = 256 << 10
 """So much of a long journal is read at first, to tell how the run is doing."""
 
+_SKIMMED_BYTES: Final = 8 << 20
+"""How much is skimmed at a time: as much work as a piece that is read."""
+
 _LONG_BYTES: Final = 4 << 20
 """Journals up to this length are read at once."""
 
@@ -130,7 +133,7 @@ class RunData:
         """
         try:
             if self._skim is not None and self._skimmer is not None:
-                self._read_skim(self._skim, self._skimmer, most)
+                self._read_skim(self._skim, self._skimmer, max(most, _SKIMMED_BYTES))
                 return True
             return self._read_full(most)
         except (OSError, OutsideError) as error:
@@ -184,6 +187,12 @@ class RunData:
         return config if isinstance(config, dict) else {}
 
     # ---- asking ----
+
+    @property
+    def heard(self) -> float:
+        """When it last wrote something, in seconds since 1970; 0 if nobody knows."""
+        last = self._shown.standing.last
+        return 0.0 if last is None else last.time
 
     def summary(self, now: float) -> Summary:
         """How the run is doing; `now` is in seconds since 1970."""

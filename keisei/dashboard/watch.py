@@ -12,12 +12,18 @@ from typing import Final, Self
 
 from keisei.dashboard.folder import RunsFolder
 from keisei.dashboard.live import LiveGames, read_live
-from keisei.dashboard.run_data import RunData
+from keisei.dashboard.run_data import RunData, Summary
 
 logger = logging.getLogger(__name__)
 
 INTERVAL: Final = 0.5
 """Seconds between two looks at the folder."""
+
+FIRST_RUNS: Final = 5
+"""So many of the newest runs are what people want to see first."""
+
+FIRST_SECONDS: Final = 1.0
+"""So long the first page may wait for their curves: usually they take a tenth of it."""
 
 
 class Watch:
@@ -43,6 +49,11 @@ class Watch:
 
     def __enter__(self) -> Self:
         self.look()  # the first page already knows what there is
+        first = [run.name for run in self.summaries()[:FIRST_RUNS]]
+        self.want(first)
+        due = time.monotonic() + FIRST_SECONDS
+        while time.monotonic() < due and any(not self._runs[name].is_skimmed for name in first):
+            self.load()
         self._thread.start()
         return self
 
@@ -62,6 +73,12 @@ class Watch:
     def want(self, names: Collection[str]) -> None:
         """Read these first: somebody is looking at them."""
         self._wanted |= set(names)
+
+    def summaries(self) -> list[Summary]:
+        """How all runs are doing: those that train first, then the newest."""
+        now = self.clock()
+        found = [run.summary(now) for run in self._runs.values()]
+        return sorted(found, key=lambda run: (run.state == "running", run.started), reverse=True)
 
     @property
     def version(self) -> int:
@@ -96,14 +113,9 @@ class Watch:
         waiting = [run for run in self._runs.values() if not run.is_read]
         if not waiting:
             return False
-        now = self.clock()
         run = max(
             waiting,
-            key=lambda run: (
-                not run.is_skimmed,
-                run.name in self._wanted,
-                run.summary(now).heard,
-            ),
+            key=lambda run: (not run.is_skimmed, run.name in self._wanted, run.heard),
         )
         begun = time.monotonic()
         run.read()

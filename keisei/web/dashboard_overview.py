@@ -10,6 +10,7 @@ from nicegui import events, ui
 from keisei.dashboard.record import Evaluation, score_points
 from keisei.dashboard.run_data import RunData, Summary
 from keisei.dashboard.strength import RunRatings, read_ratings
+from keisei.dashboard.watch import FIRST_RUNS
 from keisei.training import metrics as names
 from keisei.training.formats import NOTHING, duration, percent, short_count
 from keisei.web import dashboard_charts as charts
@@ -25,9 +26,6 @@ from keisei.web.dashboard_parts import (
     page,
     run_address,
 )
-
-COMPARED_AT_FIRST: Final = 5
-"""The newest runs, which are in the plot when the page is opened."""
 
 MOST_COMPARED: Final = 16
 """More lines than this in one plot tell nothing."""
@@ -117,10 +115,11 @@ class _Overview:
         self._show = show
         self._seen: object = None
         self._table_rows: list[dict[str, Any]] = []
-        summaries = self._summaries()
+        self._trends: dict[str, tuple[int, str, str]] = {}
+        summaries = self._board.watch.summaries()
         newest = [summary.name for summary in summaries if summary.state != "broken"]
         if runs is None:
-            self._chosen = newest[:COMPARED_AT_FIRST]
+            self._chosen = newest[:FIRST_RUNS]
         else:
             self._chosen = [name for name in runs.split("/") if name in board.watch.runs]
         board.watch.want(self._chosen)
@@ -175,7 +174,7 @@ class _Overview:
         if seen == self._seen:
             return
         self._seen = seen
-        summaries = self._summaries()
+        summaries = self._board.watch.summaries()
         options = self._choices(summaries)
         if options != self._options:
             self._options = options
@@ -186,13 +185,6 @@ class _Overview:
         self._links.text = (
             f"Left out, since links may lead anywhere: {', '.join(links)}" if links else ""
         )
-
-    def _summaries(self) -> list[Summary]:
-        """The newest first."""
-        watch = self._board.watch
-        now = watch.clock()
-        found = [run.summary(now) for run in watch.runs.values()]
-        return sorted(found, key=lambda run: (run.state == "running", run.started), reverse=True)
 
     # ---- choosing ----
 
@@ -273,6 +265,15 @@ class _Overview:
             self._axis,
         )
 
+    def _trend(self, run: RunData, opponent: str) -> str:
+        """The trend of a run, which is only looked for when something is new."""
+        version, known_opponent, trend = self._trends.get(run.name, (-1, "", ""))
+        if (version, known_opponent) != (run.version, opponent):
+            version = run.version
+            trend = trend_points(run.evaluations, opponent)
+            self._trends[run.name] = version, opponent, trend
+        return trend
+
     def _ratings(self, name: str) -> RunRatings | None:
         return read_ratings(self._board.watch.folder, name)
 
@@ -283,7 +284,8 @@ class _Overview:
         columns = _columns(opponents, trend)
         runs, shown = self._board.watch.runs, self._shown
         rows = [
-            _row(summary, runs[summary.name], shown.get(summary.name, ""), opponents, trend)
+            _row(summary, shown.get(summary.name, ""), opponents)
+            | {"trend": self._trend(runs[summary.name], trend)}
             for summary in summaries
             if summary.name in runs
         ]
@@ -344,9 +346,7 @@ def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _row(
-    summary: Summary, run: RunData, color: str, opponents: Sequence[str], trend: str
-) -> dict[str, Any]:
+def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, Any]:
     speed = summary.metrics.get(names.SPS, math.nan)
     row: dict[str, Any] = {
         "name": summary.name,
@@ -365,7 +365,6 @@ def _row(
         if summary.total_timesteps
         else NOTHING,
         "speed": round(speed) if math.isfinite(speed) else None,
-        "trend": _trend(run.evaluations, trend),
         "time": duration(summary.seconds) if summary.seconds else NOTHING,
         "started": summary.started or None,
     }
@@ -377,7 +376,7 @@ def _row(
     return row
 
 
-def _trend(evaluations: Sequence[Evaluation], opponent: str) -> str:
+def trend_points(evaluations: Sequence[Evaluation], opponent: str) -> str:
     """The scores against an opponent as the points of a small line, from 0 to 100 %."""
     points = score_points(evaluations, opponent)
     if len(points) > 60:

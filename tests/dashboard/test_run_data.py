@@ -154,6 +154,7 @@ def test_a_long_journal_is_skimmed_before_it_is_read(
 ) -> None:
     monkeypatch.setattr(module, "_LONG_BYTES", 10_000)
     monkeypatch.setattr(module, "_TAIL_BYTES", 2_000)
+    monkeypatch.setattr(module, "_SKIMMED_BYTES", 2_000)
     monkeypatch.setattr(module, "_LINE_BYTES", 150)
     monkeypatch.setattr(module, "_SKIMMED_STEPS", 20)
     lines = [entry("start", 0, facts={"parameters": 7}).to_line()]

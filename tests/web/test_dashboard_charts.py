@@ -15,7 +15,7 @@ from keisei.dashboard.record import Evaluation
 from keisei.dashboard.strength import Rating, RunRatings
 from keisei.training.metrics import Strength
 from keisei.web import dashboard_charts as charts
-from keisei.web.dashboard_overview import _trend
+from keisei.web.dashboard_overview import trend_points
 from keisei.web.dashboard_run_parts import worker_table
 
 EVIL = ":renderItem"
@@ -149,10 +149,10 @@ def test_points_are_rounded_to_what_can_be_seen(value: float) -> None:
 
 
 def test_the_trend_goes_from_left_to_right_and_up() -> None:
-    assert _trend(evaluations(0.0, 0.5, 1.0), "greedy") == "33.3,30.0 66.7,15.0 100.0,0.0"
-    assert _trend(evaluations(0.5), "greedy") == "100.0,15.0 100.0,15.0"
-    assert _trend([], "greedy") == ""
-    assert len(_trend(evaluations(*[0.5] * 1000), "greedy").split()) <= 62
+    assert trend_points(evaluations(0.0, 0.5, 1.0), "greedy") == "33.3,30.0 66.7,15.0 100.0,0.0"
+    assert trend_points(evaluations(0.5), "greedy") == "100.0,15.0 100.0,15.0"
+    assert trend_points([], "greedy") == ""
+    assert len(trend_points(evaluations(*[0.5] * 1000), "greedy").split()) <= 62
 
 
 def test_workers_have_a_row_each_with_whatever_is_measured() -> None:
