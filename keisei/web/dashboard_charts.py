@@ -27,6 +27,9 @@ X_AXES: Final = {"timestep": "plies", "seconds": "minutes", "update": "updates"}
 _FEW_POINTS: Final = 30
 """Up to so many points are marked, since a line alone would hide a single one."""
 
+_MOST_BARS: Final = 60
+"""Error bars of a line: more would hide it, and take the browser long to draw."""
+
 _DIGITS: Final = 5
 
 _ERROR_BAR: Final = "window.keisei.errorBar"
@@ -239,16 +242,18 @@ def _add_levels(options: Options, ratings: RunRatings) -> None:
 
 
 def _with_bars(name: str, color: str, points: list[list[Any]]) -> list[Options]:
-    """A line through points ``[x, value, low, high, ...]``, and a bar at each."""
+    """A line through points ``[x, value, low, high, ...]``, and a bar at each, or at some."""
+    is_short = len(points) <= _MOST_BARS
+    some = points if is_short else points[:: -(len(points) // _MOST_BARS + 1)]
     return [
-        _line(name, color, points) | {"showSymbol": True, "symbolSize": 6, "z": 3},
+        _line(name, color, points) | {"showSymbol": is_short, "symbolSize": 6, "z": 3},
         {
             "type": "custom",
             "name": name,
             ":renderItem": _ERROR_BAR,
             "itemStyle": {"color": color},
             "encode": {"x": 0, "y": [1, 2, 3]},
-            "data": points,
+            "data": some,
             "silent": True,
             "clip": True,
             "z": 2,

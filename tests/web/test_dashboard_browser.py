@@ -186,7 +186,7 @@ def test_any_metric_can_be_compared(open_page: OpenPage) -> None:
     page = open_page("?runs=first/second&show=metric/losses/entropy&x=update")
     wait_for_number(page, LINES, 2)
     page.goto(page.url.replace("metric/losses/entropy", "elo"))
-    wait_for_number(page, '.d-compare svg path[stroke^="var(--d-"][stroke-width="1.2"]', 3)
+    wait_for_number(page, '.d-compare svg path[stroke^="var(--d-"][stroke-width="1.2"]', 1)
 
 
 def test_a_run_is_followed_while_it_trains(open_page: OpenPage, root: Path) -> None:

@@ -125,6 +125,14 @@ def test_scores_have_their_intervals() -> None:
     assert bars["data"] == line["data"]
 
 
+def test_long_runs_have_bars_at_some_of_their_points() -> None:
+    many = evaluations(*[0.5] * 1000)
+    line, bars = charts.strength_chart([("a", "red", many, "greedy")], "update")["series"]
+    assert len(line["data"]) == 1000
+    assert 20 <= len(bars["data"]) <= 60
+    assert bars["data"][0] == line["data"][-1], "the newest in any case"
+
+
 def test_an_opponent_that_was_not_met_has_no_points() -> None:
     options = charts.strength_chart([("a", "red", evaluations(0.5), "random")], "update")
     assert options["series"][0]["data"] == []

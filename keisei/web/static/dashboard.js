@@ -13,20 +13,18 @@ window.keisei = (() => {
   };
   const percent = (value) => `${+(100 * value).toFixed(1)} %`;
 
-  // A vertical bar from low to high at [x, value, low, high], with caps.
+  // A bar from low to high at [x, value, low, high], with caps: one line without lifting the pen.
   const bar = (ends, across) => (params, api) => {
     const [low, high] = ends(api);
-    const color = api.visual("color");
-    const cap = 3.5;
-    const shape = (x1, y1, x2, y2) => ({
-      type: "line",
-      shape: { x1, y1, x2, y2 },
-      style: { stroke: color, lineWidth: 1.2, opacity: 0.75 },
-    });
-    const caps = across
-      ? [low, high].map((p) => shape(p[0], p[1] - cap, p[0], p[1] + cap))
-      : [low, high].map((p) => shape(p[0] - cap, p[1], p[0] + cap, p[1]));
-    return { type: "group", children: [shape(low[0], low[1], high[0], high[1]), ...caps] };
+    const cap = ([x, y], by) => (across ? [x, y + by] : [x + by, y]);
+    const size = 3.5;
+    return {
+      type: "polyline",
+      shape: {
+        points: [cap(low, -size), cap(low, size), low, high, cap(high, -size), cap(high, size)],
+      },
+      style: { stroke: api.visual("color"), fill: null, lineWidth: 1.2, opacity: 0.75 },
+    };
   };
   const errorBar = bar((api) => [2, 3].map((i) => api.coord([api.value(0), api.value(i)])), false);
   const errorBarAcross = bar(
