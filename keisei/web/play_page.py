@@ -177,13 +177,10 @@ class PlayPage:
                 ui.menu_item(kind.upper(), partial(self._save, kind))
 
     def _build_opinion(self) -> None:
-        networks = {
-            entry.key: entry.label for entry in self._table.catalogue.entries() if entry.is_network
-        }
         with ui.element("div").classes("kp-row"):
             ui.label("Opinion of").classes("kp-heading")
             self._adviser = ui.select(
-                {"": "nobody", **networks},
+                self._advisers(),
                 value=self._table.adviser or "",
                 on_change=lambda event: self._do(lambda: self._table.advise(event.value or None)),
             )
@@ -193,6 +190,10 @@ class PlayPage:
             self._hints_button = self._tool("near_me", "Arrows (h)", self._toggle_hints, "hints")
         self._graph = Graph(self._go_to)
         self._candidates = ui.element("div").classes("kp-candidates")
+
+    def _advisers(self) -> dict[str, str]:
+        entries = self._table.catalogue.entries()
+        return {"": "nobody"} | {entry.key: entry.label for entry in entries if entry.is_network}
 
     def _tool(self, icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
         button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
@@ -260,8 +261,9 @@ class PlayPage:
         )
         self._graph.visible = self._table.adviser is not None
         self._expectation.text = "" if black is None else f"Black {black:.0%}"
-        if (self._adviser.value or None) != self._table.adviser:
-            self._adviser.value = self._table.adviser or ""
+        adviser = self._table.adviser or ""
+        if self._adviser.value != adviser:
+            self._adviser.set_options(self._advisers(), value=adviser)  # it may be a new run
 
     def _draw_candidates(self, candidates: tuple[tuple[str, float], ...]) -> None:
         self._candidates.clear()

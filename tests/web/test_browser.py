@@ -361,7 +361,7 @@ GAME = ["7g7f", "3c3d", "8h2b+", "3a2b", "B*5e"]
 
 
 def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path: Path) -> None:
-    session = GameSession(headers={"black": "Akane", "white": "Botan"})
+    session = GameSession(headers={"black": "Akane", "white": "<i>Botan</i>"})
     for move in GAME:
         session.push(move)
     session.finish(Ending.RESIGNATION)
@@ -374,6 +374,7 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
     page.wait_for_selector(".km-end")
     assert moves(page) == session.moves("kanji")
     assert page.locator(".kp-player[data-color=black]").inner_text() == "Akane"
+    assert page.locator(".kp-player[data-color=white]").inner_text() == "<i>Botan</i>", "no markup"
     wait_for_status(page, "Black wins: resignation")
     for key, ply in (("ArrowRight", 1), ("ArrowRight", 2), ("End", 5), ("ArrowLeft", 4)):
         page.keyboard.press(key)
@@ -387,7 +388,7 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
     with page.expect_download() as download:
         page.get_by_text("KIF", exact=True).click()
     saved = Path(download.value.path()).read_bytes()
-    assert download.value.suggested_filename == "akane-vs-botan.kif"
+    assert download.value.suggested_filename == "akane-vs-i-botan-i.kif"
     assert read_session(saved, "x.kif").record() == session.record()
     page.get_by_role("button", name="Play on from here").click()
     wait_for_status(page, "White to move")
