@@ -71,9 +71,9 @@ export default {
       </template>
     </g>
     <g class="kb-arrows" v-if="!drag">
-      <g v-for="a in shownArrows" :opacity="a.opacity">
-        <path v-if="a.shape" :d="a.shape"/>
-        <circle v-else :cx="a.x" :cy="a.y" r="27" class="kb-ring" :stroke-width="3 + 7 * a.share"/>
+      <g v-for="a in shownArrows">
+        <path v-if="a.shape" :d="a.shape" :opacity="a.opacity"/>
+        <circle v-else :cx="a.x" :cy="a.y" r="27" class="kb-ring" :stroke-width="3 + 7 * a.share" :opacity="a.opacity"/>
         <rect :x="a.lx - a.wide / 2" :y="a.ly - 11" :width="a.wide" height="22" rx="11" class="kb-share-back"/>
         <text :x="a.lx" :y="a.ly + 5.5" class="kb-share">{{ a.text }}</text>
       </g>
