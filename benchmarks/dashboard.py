@@ -10,7 +10,8 @@ has just been started:
 - open: from the navigation until the plot of the newest runs is drawn, with their curves, while
   the other runs are still being read,
 - table: until every run in the table has its scores and its trend,
-- delay: from the moment a step is written to a run's journal until the page shows it.
+- delay: from the moment a step is written to a run's journal until the page shows it, while the
+  other runs are still being read.
 """
 
 import argparse
@@ -143,7 +144,8 @@ def time_opening(page: Page, address: str, runs: int) -> tuple[float, float]:
 def time_delay(page: Page, address: str, run: Path) -> list[float]:
     """Seconds from writing a step until the page of the run shows it."""
     page.goto(f"{address}run/{run.name}")
-    page.wait_for_selector(".d-tile")
+    page.wait_for_selector(".d-chart svg path", state="attached")
+    page.wait_for_load_state("networkidle")
     chance = random.Random(0)
     update = 10_000_000
     delays = []

@@ -25,7 +25,7 @@ def play(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="Who you play: a run or checkpoint, greedy, alphabeta:2, usi:COMMAND ... "
+            help="Who you play: a run or checkpoint, .onnx, greedy, alphabeta:2, usi:COMMAND ... "
             "If left out, the page lets you choose.",
         ),
     ] = None,

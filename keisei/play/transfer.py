@@ -11,13 +11,13 @@ from typing import Final
 
 from keisei.errors import NotationError
 from keisei.play.session import GameSession
-from keisei.shogi.notation.files import SUFFIXES, games_as_bytes, read_games
+from keisei.shogi.notation.files import games_as_bytes, read_games
 from keisei.shogi.notation.text import UTF8, decode
 
 FORMATS: Final = ("kif", "csa", "sfen")
 """What a session can be written as."""
 
-_SFEN_SUFFIXES: Final = (".sfen", ".usi", ".txt", "")
+_PLAIN: Final = (".txt", "")
 _SFEN: Final = re.compile(r"\s*(position\b|startpos\b|sfen\b|[\w+]+(/[\w+]+){8}\s)", re.ASCII)
 _CSA: Final = re.compile(r"^(V\d|PI\b|P[1-9+-]|N[+-]|\$[A-Z_]+:|[+-]$|[+-]\d{4}[A-Z]{2})", re.M)
 _KIF_MOVES: Final = re.compile(r"^\s*1\s+\S", re.M)
@@ -43,14 +43,12 @@ def read_session(data: bytes, name: str = "") -> GameSession:
         KeiseiError: It is no game; the message says what is wrong, and in which line.
     """
     suffix = PurePath(name).suffix.lower()
-    if suffix not in (*SUFFIXES, *_SFEN_SUFFIXES):
-        raise NotationError(
-            f"{name}: a game is a file of one of the kinds {' '.join(SUFFIXES)} .sfen"
-        )
-    if suffix in SUFFIXES:
-        return GameSession.from_record(read_games(data, PurePath(name).name)[0])
-    text = decode(data)
+    if suffix in _PLAIN:
+        name = f"text{_suffix_by_look(decode(data))}"
+    return GameSession.from_record(read_games(data, PurePath(name).name)[0])
+
+
+def _suffix_by_look(text: str) -> str:
     if _SFEN.match(text):
-        return GameSession(" ".join(text.split()))
-    suffix = ".csa" if _CSA.search(text) else ".kif" if _KIF_MOVES.search(text) else ".ki2"
-    return GameSession.from_record(read_games(data, f"text{suffix}")[0])
+        return ".sfen"
+    return ".csa" if _CSA.search(text) else ".kif" if _KIF_MOVES.search(text) else ".ki2"

@@ -69,7 +69,7 @@ def _dialog(title: str) -> Iterator[ui.dialog]:
 def _buttons(dialog: ui.dialog, text: str, act: Callable[[], object]) -> None:
     with ui.row().style("width: 100%; justify-content: flex-end; gap: 8px"):
         ui.button("Cancel", on_click=dialog.close).props("flat no-caps")
-        ui.button(text, on_click=act).props("unelevated no-caps color=primary").mark("sure")
+        ui.button(text, on_click=act).props("unelevated no-caps color=primary")
 
 
 def new_game_dialog(table: Table, begin: Callable[[Setup], bool]) -> None:
@@ -79,7 +79,7 @@ def new_game_dialog(table: Table, begin: Callable[[Setup], bool]) -> None:
     side = {0: "black", 2: "watch"}.get(len(seats), "white" if setup.black.key else "black")
     with _dialog("New game") as dialog:
         ui.label("You play").classes("kp-heading")
-        sides = ui.toggle(_SIDES, value=side).props("no-caps unelevated spread").mark("side")
+        sides = ui.toggle(_SIDES, value=side).props("no-caps unelevated spread")
         sides.style("width: 100%")
         with ui.column().style("width: 100%; gap: 6px") as opponents:
             first = SeatPicker(table.catalogue, seats[0] if seats else PERSON, label="Opponent")
@@ -90,11 +90,11 @@ def new_game_dialog(table: Table, begin: Callable[[Setup], bool]) -> None:
         opponents.bind_visibility_from(sides, "value", lambda value: value != "both")
         second_place.bind_visibility_from(sides, "value", lambda value: value == "watch")
         start = ui.select({**_HANDICAPS, _OWN_START: "Another position …"}, value="平手")
-        start.props('outlined dense options-dense label="Start"').style("width: 100%").mark("start")
-        sfen = ui.input("SFEN").props("outlined dense").style("width: 100%").mark("sfen")
+        start.props('outlined dense options-dense label="Start"').style("width: 100%")
+        sfen = ui.input("SFEN").props("outlined dense").style("width: 100%")
         sfen.bind_visibility_from(start, "value", lambda value: value == _OWN_START)
         clock = ui.select({key: name for key, (name, _) in _CLOCKS.items()}, value="none")
-        clock.props('outlined dense options-dense label="Clock"').style("width: 100%").mark("clock")
+        clock.props('outlined dense options-dense label="Clock"').style("width: 100%")
 
         def act() -> None:
             text = str(sfen.value or "").strip()
@@ -150,7 +150,7 @@ def open_dialog(show: Callable[[GameSession], bool]) -> None:
         # In the browser alone: it opens its file dialog only as the answer to a click.
         choose.on("click", js_handler=f"() => runMethod({uploader.id}, 'pickFiles', [])")
         pasted = ui.textarea("or paste it here").props("outlined input-style='height: 120px'")
-        pasted.props(f"maxlength={MAX_UPLOAD_BYTES}").style("width: 100%").mark("pasted")
+        pasted.props(f"maxlength={MAX_UPLOAD_BYTES}").style("width: 100%")
         _buttons(dialog, "Open", lambda: read(str(pasted.value or "").encode(), ""))
 
 

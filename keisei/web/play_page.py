@@ -146,7 +146,7 @@ class PlayPage:
                 ):
                     self._tool(icon, text, partial(self._command, command), command)
                 self._play_on = ui.button("Play on from here", on_click=self._play_from_here)
-                self._play_on.props("flat dense no-caps color=primary").mark("play-on")
+                self._play_on.props("flat dense no-caps color=primary")
         with ui.element("div").classes("k-card"):
             self._build_opinion()
         self._seats = ui.element("div").classes("k-card")
@@ -155,11 +155,11 @@ class PlayPage:
             self._typed.props('dense borderless aria-label="Type a move"').classes(
                 "kp-grow kp-typed"
             )
-            self._typed.on("keydown.enter", self._play_typed).mark("typed")
+            self._typed.on("keydown.enter", self._play_typed)
 
     def _build_tools(self) -> None:
         new = ui.button("New", icon="add", on_click=self._new_game)
-        new.props("unelevated no-caps dense color=primary").style("padding: 2px 12px").mark("new")
+        new.props("unelevated no-caps dense color=primary").style("padding: 2px 12px")
         self._back = self._tool(
             "undo", "Take back (u)", lambda: self._do(self._table.take_back), "take-back"
         )
@@ -174,30 +174,30 @@ class PlayPage:
         self._tool("folder_open", "Open a game: KIF, CSA, SFEN", self._open, "open")
         with self._tool("download", "Save the game", lambda: None, "save"), ui.menu():
             for kind in FORMATS:
-                ui.menu_item(kind.upper(), partial(self._save, kind)).mark(f"save-{kind}")
+                ui.menu_item(kind.upper(), partial(self._save, kind))
 
     def _build_opinion(self) -> None:
-        networks = {
-            entry.key: entry.label for entry in self._table.catalogue.entries() if entry.is_network
-        }
         with ui.element("div").classes("kp-row"):
             ui.label("Opinion of").classes("kp-heading")
             self._adviser = ui.select(
-                {"": "nobody", **networks},
+                self._advisers(),
                 value=self._table.adviser or "",
                 on_change=lambda event: self._do(lambda: self._table.advise(event.value or None)),
             )
             self._adviser.props('dense borderless options-dense aria-label="Whose opinion"')
-            self._adviser.classes("kp-grow").mark("adviser")
+            self._adviser.classes("kp-grow")
             self._expectation = ui.label().classes("k-num k-soft")
             self._hints_button = self._tool("near_me", "Arrows (h)", self._toggle_hints, "hints")
         self._graph = Graph(self._go_to)
         self._candidates = ui.element("div").classes("kp-candidates")
 
+    def _advisers(self) -> dict[str, str]:
+        entries = self._table.catalogue.entries()
+        return {"": "nobody"} | {entry.key: entry.label for entry in entries if entry.is_network}
+
     def _tool(self, icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
         button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
-        button.props(f'aria-label="{text}"').mark(name)
-        button.props(f'data-tool="{name}"')
+        button.props(f'aria-label="{text}" data-tool="{name}"')
         with button:
             ui.tooltip(text)
         return button
@@ -261,8 +261,9 @@ class PlayPage:
         )
         self._graph.visible = self._table.adviser is not None
         self._expectation.text = "" if black is None else f"Black {black:.0%}"
-        if (self._adviser.value or None) != self._table.adviser:
-            self._adviser.value = self._table.adviser or ""
+        adviser = self._table.adviser or ""
+        if self._adviser.value != adviser:
+            self._adviser.set_options(self._advisers(), value=adviser)  # it may be a new run
 
     def _draw_candidates(self, candidates: tuple[tuple[str, float], ...]) -> None:
         self._candidates.clear()

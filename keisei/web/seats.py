@@ -26,7 +26,7 @@ def strength_slider(
 
     show(number)
     slider = ui.slider(min=0, max=len(entry.levels) - 1, step=1, value=number)
-    slider.props('snap markers aria-label="Strength"').mark("strength")
+    slider.props('snap markers aria-label="Strength"')
     slider.on_value_change(lambda event: show(int(event.value)))
     # Told when the hand lets go: a strong player is not made for every stop on the way.
     slider.on("change", lambda: on_change(int(slider.value)))
@@ -46,7 +46,7 @@ class SeatPicker:
             label=label,
             on_change=lambda event: self._choose(str(event.value)),
         )
-        self._select.props("outlined dense options-dense").style("width: 100%").mark("player")
+        self._select.props("outlined dense options-dense").style("width: 100%")
         self._place = ui.element("div").style("width: 100%; padding: 0 8px")
         self._draw()
 

@@ -114,10 +114,23 @@ def listen(host: str = LOOPBACK, port: int | None = None) -> socket.socket:
 def address_of(listener: socket.socket, host: str, token: str | None) -> str:
     """What to type into a browser."""
     port = listener.getsockname()[1]
-    if host in ("0.0.0.0", "::"):  # everywhere: this machine's name is what others know it by
-        host = socket.gethostname()
+    if host in ("0.0.0.0", "::"):
+        host = _own_address()
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+
+
+def _own_address() -> str:
+    """Under which address other machines reach this one; its name where there is no network.
+
+    A UDP socket that is connected sends nothing, but knows from where it would.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        try:
+            sender.connect(("192.0.2.1", 9))  # an address that is reserved for documentation
+            return str(sender.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
 
 
 def _checked(token: str | None) -> str | None:

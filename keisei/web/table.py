@@ -273,8 +273,9 @@ class Table:
             if session is not self.session or revision != session.revision:
                 continue  # it was asked about a game that has changed since
             if answer is None:
-                self.paused, self.problem = True, problem
-                self._tell()
+                if self._listeners:  # else it was ended because everybody has left
+                    self.paused, self.problem = True, problem
+                    self._tell()
                 return
             self._apply(answer)
 

@@ -98,7 +98,7 @@ def _theme_switch() -> None:
         remember(_THEME_COOKIE, name)
 
     button = ui.button(icon=_THEME_ICONS[name], on_click=switch)
-    button.props('flat round dense color=primary aria-label="Light or dark"').mark("theme")
+    button.props('flat round dense color=primary aria-label="Light or dark"')
     with button:
         tooltip = ui.tooltip(_described(name))
 

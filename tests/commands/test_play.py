@@ -90,7 +90,7 @@ def test_the_terminal_needs_a_name() -> None:
     [
         (("nowhere",), "there is no run or checkpoint nowhere"),
         (("random", "--against", "nowhere"), "there is no run or checkpoint nowhere"),
-        (("random", "--sfen", "nonsense"), "column 1"),
+        (("random", "--sfen", "nonsense"), "an SFEN has a board"),
         (("random", "--token", "short"), "a token has at least"),
         (("random", "--host", "no.such.host.invalid"), "there is no host"),
     ],

@@ -333,11 +333,11 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
         refusal = page.goto(server.address.partition("?")[0])
         assert refusal is not None
         assert refusal.status == 401
-        assert not engine.is_running
+        assert not engine.is_running()
         page.goto(server.address)
         wait_for_moves(page, 1)
         assert "token" not in page.url
-        assert engine.is_running
+        assert engine.is_running()
         wait_for_status(page, "Your move, White")
         click_move(page, "3c3d")
         wait_for_moves(page, 3)
@@ -346,25 +346,22 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
         code = server.interrupt()
         context.close()
     assert code == 0, server.printed
-    assert not engine.is_running
+    assert not engine.is_running()
     assert "Traceback" not in server.printed
 
 
 # ---- looking, files, keys ----
 
 GAME_OF_PAWNS = "startpos moves " + " ".join(
-    f"{file}{black} {file}{white}"
-    for black, white in (("g{0}f", "c{0}d"), ("f{0}e", "d{0}e"))
-    for file in range(9, 0, -1)
-    for black, white in [(black.format(file), white.format(file))]
+    f"{file}g{file}f {file}c{file}d" for file in range(9, 0, -1)
 )
-"""All pawns step forward once, then again: 36 moves."""
+"""All pawns step forward: 18 moves, more than the list shows at once."""
 
 GAME = ["7g7f", "3c3d", "8h2b+", "3a2b", "B*5e"]
 
 
 def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path: Path) -> None:
-    session = GameSession(headers={"black": "Akane", "white": "Botan"})
+    session = GameSession(headers={"black": "Akane", "white": "<i>Botan</i>"})
     for move in GAME:
         session.push(move)
     session.finish(Ending.RESIGNATION)
@@ -377,6 +374,7 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
     page.wait_for_selector(".km-end")
     assert moves(page) == session.moves("kanji")
     assert page.locator(".kp-player[data-color=black]").inner_text() == "Akane"
+    assert page.locator(".kp-player[data-color=white]").inner_text() == "<i>Botan</i>", "no markup"
     wait_for_status(page, "Black wins: resignation")
     for key, ply in (("ArrowRight", 1), ("ArrowRight", 2), ("End", 5), ("ArrowLeft", 4)):
         page.keyboard.press(key)
@@ -390,7 +388,7 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
     with page.expect_download() as download:
         page.get_by_text("KIF", exact=True).click()
     saved = Path(download.value.path()).read_bytes()
-    assert download.value.suggested_filename == "akane-vs-botan.kif"
+    assert download.value.suggested_filename == "akane-vs-i-botan-i.kif"
     assert read_session(saved, "x.kif").record() == session.record()
     page.get_by_role("button", name="Play on from here").click()
     wait_for_status(page, "White to move")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.play.session import GameSession
+from keisei.play.session import End, GameSession
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.pieces import Color
@@ -262,16 +262,16 @@ def test_leaving_ends_engines(runs: Path, engine: Engine) -> None:
         table.begin(Setup(black=Seat(f"named:{engine.word}")))
         await table.settled()
         assert [move.usi for move in table.session.game.moves] == ["7g7f"], table.problem
-        assert engine.is_running
+        assert engine.is_running()
         await table.detach(page)
-        assert not engine.is_running, "the process has ended"
+        assert not engine.is_running(), "the process has ended"
         table.attach(page)  # coming back: another process
         table.move("3c3d")
         await table.settled()
         assert table.session.length == 3, table.problem
-        assert engine.is_running
+        assert engine.is_running()
         await table.close()
-        assert not engine.is_running
+        assert not engine.is_running()
 
     run(story())
 
@@ -283,11 +283,10 @@ def test_resigning_and_time(catalogue: Catalogue) -> None:
     async def story() -> None:
         table = Table(catalogue, Setup(white=RANDOM))
         table.finish(Ending.RESIGNATION)
-        assert table.session.end is not None
-        assert table.session.end.winner is Color.WHITE
-        table.begin(Setup(limit=TimeLimit(0, byoyomi=0)))
-        table.tick()
-        assert table.session.end.ending is Ending.TIME_UP
+        assert table.session.end == End(Ending.RESIGNATION, Color.WHITE)
+        timed = Table(catalogue, Setup(limit=TimeLimit(-1)))
+        timed.tick()
+        assert timed.session.end == End(Ending.TIME_UP, Color.WHITE)
 
     run(story())
 

@@ -14,6 +14,7 @@ from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.losses import Detail, Loss, losses
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.text import SHIFT_JIS, UTF8, decode, encode, known_encoding
+from keisei.shogi.notation.usi import read_usi
 
 
 class _Format(NamedTuple):
@@ -56,20 +57,23 @@ _FORMATS: Final = {
 SUFFIXES: Final = tuple(_FORMATS)
 """The suffixes of game files."""
 
+USI_SUFFIXES: Final = (".sfen", ".usi")
+"""The suffixes of files with a USI ``position`` command per line, which are only read."""
+
 
 def load_games(path: str | os.PathLike[str]) -> list[GameRecord]:
     """All the games of a file. `NotationError` tells line, column and file of a fault."""
     path = Path(path)
-    _format_of(path)
+    _reader_of(path)  # what is no game file is not read
     return read_games(read_bytes(path), path)
 
 
 def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
     """All the games of a file's content; the suffix of its `name` says which format it is."""
     path = Path(name)
-    chosen = _format_of(path)
+    reader = _reader_of(path)
     try:
-        return chosen.read(decode(data))
+        return reader(decode(data))
     except NotationError as error:
         raise _in_file(error, path) from error
 
@@ -147,12 +151,17 @@ def format_name(path: str | os.PathLike[str]) -> str:
     return _format_of(Path(path)).name
 
 
+def _reader_of(path: Path) -> Callable[[str], list[GameRecord]]:
+    return read_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
+
+
 def _format_of(path: Path) -> _Format:
     try:
         return _FORMATS[path.suffix.lower()]
     except KeyError:
         raise NotationError(
-            f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}"
+            f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}; "
+            f"{' and '.join(USI_SUFFIXES)} can be read"
         ) from None
 
 

@@ -71,10 +71,10 @@ export default {
       </template>
     </g>
     <g class="kb-arrows" v-if="!drag">
-      <g v-for="a in shownArrows" :opacity="a.opacity">
-        <path v-if="a.shape" :d="a.shape"/>
-        <circle v-else :cx="a.x" :cy="a.y" r="27" class="kb-ring" :stroke-width="3 + 7 * a.share"/>
-        <rect :x="a.lx - 21" :y="a.ly - 11" width="42" height="22" rx="11" class="kb-share-back"/>
+      <g v-for="a in shownArrows">
+        <path v-if="a.shape" :d="a.shape" :opacity="a.opacity"/>
+        <circle v-else :cx="a.x" :cy="a.y" r="27" class="kb-ring" :stroke-width="3 + 7 * a.share" :opacity="a.opacity"/>
+        <rect :x="a.lx - a.wide / 2" :y="a.ly - 11" :width="a.wide" height="22" rx="11" class="kb-share-back"/>
         <text :x="a.lx" :y="a.ly + 5.5" class="kb-share">{{ a.text }}</text>
       </g>
     </g>
@@ -268,7 +268,7 @@ export default {
     arrow({ from, to, drop }, share) {
       const [x, y] = this.middle(to), text = `${Math.round(100 * share)}%`;
       const opacity = 0.45 + 0.4 * share;
-      if (from === null) return { x, y, share, lx: x, ly: y + 27, text: `${drop} ${text}`, opacity };
+      if (from === null) return { x, y, share, lx: x, ly: y + 27, text: `${drop} ${text}`, wide: 60, opacity };
       const [sx, sy] = this.middle(from);
       const length = Math.hypot(x - sx, y - sy), ux = (x - sx) / length, uy = (y - sy) / length;
       const w = 2.5 + 6.5 * share, head = 12 + 8 * share, at = (along, aside) =>
@@ -276,7 +276,7 @@ export default {
       const end = length - 6, neck = end - head;
       const shape = `M${at(10, w)}L${at(neck, w)}L${at(neck, w + head / 2)}L${at(end, 0)}L${at(neck, -w - head / 2)}L${at(neck, -w)}L${at(10, -w)}Z`;
       // The label sits in the arrow's second half, where arrows of one piece part.
-      return { shape, lx: sx + ux * length * 0.62, ly: sy + uy * length * 0.62, text, opacity };
+      return { shape, lx: sx + ux * length * 0.62, ly: sy + uy * length * 0.62, text, wide: 14 + 9.5 * text.length, opacity };
     },
     // ---- pointer ----
     point(event) {
