@@ -87,13 +87,11 @@ class RunData:
         self.version = 0
         """Counts the changes, so that those who show it know when to look again."""
 
+        self.is_skimmed = False
+        """Whether its curves can be shown, if only roughly."""
+
         self.is_read = False
         """Whether all that was there has been read."""
-
-    @property
-    def is_skimmed(self) -> bool:
-        """Whether its curves can be shown, if only roughly."""
-        return self._skim is None
 
     @property
     def progress(self) -> float:
@@ -149,6 +147,7 @@ class RunData:
         if found.left == 0:
             with self._lock:
                 self._shown, self._skim, self._skimmer = skim, None, None
+                self.is_skimmed = True
                 self.version += 1
 
     def _read_full(self, most: int) -> bool:
@@ -165,6 +164,7 @@ class RunData:
             self.is_read = found.left == 0
             if self.is_read:
                 self._shown = self._full
+                self.is_skimmed = True
             self.version += 1
         return not self.is_read
 
@@ -172,7 +172,7 @@ class RunData:
         missing = isinstance(error, FileNotFoundError)
         problem = f"there is no {run_files.METRICS} yet" if missing else str(error)
         with self._lock:
-            self.is_read = True
+            self.is_read = self.is_skimmed = True
             self._skim = self._skimmer = None
             if problem != self._problem:
                 self._problem = problem

@@ -115,11 +115,12 @@ class Watch:
             return False
         run = max(
             waiting,
-            key=lambda run: (not run.is_skimmed, run.name in self._wanted, run.heard),
+            key=lambda run: (run.name in self._wanted, not run.is_skimmed, run.heard),
         )
+        is_urgent = run.name in self._wanted and not run.is_skimmed
         begun = time.monotonic()
         run.read()
-        if run.name not in self._wanted:
+        if not is_urgent:
             # Nobody waits for it, but somebody may wait for a page, which is made meanwhile.
             self._ended.wait(time.monotonic() - begun)
         return True

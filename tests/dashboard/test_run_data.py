@@ -190,8 +190,8 @@ def test_short_journals_are_not_skimmed(tmp_path: Path) -> None:
     new_run(tmp_path, "run", step(1, a=1.0))
     data = RunData(RunsFolder(tmp_path), "run")
     data.glimpse()
-    assert data.is_skimmed
     assert not data.read()
+    assert data.is_skimmed
     assert data.steps == 1
 
 
