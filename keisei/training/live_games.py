@@ -1,7 +1,7 @@
 """``live.json``: a few of the games that are being played right now, for those who look on.
 
 The file is replaced once a second at most and is gone when the run has ended. Writing it takes a
-millisecond, and never more than 0.2 % of the time: see `MOST_OF_THE_TIME`.
+millisecond or two, and never more than 0.2 % of the time: see `MOST_OF_THE_TIME`.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from keisei import run_files
-from keisei.files import write_atomically
+from keisei.files import FileAccessError, write_atomically
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import format_sfen
@@ -107,7 +107,9 @@ class LiveGames(Callback):
             for board in self._boards()
         ]
         fields = {"time": round(time.time(), 3), "update": self._update, "games": games}
-        # Not durable: after a power cut nobody asks for it.
-        write_atomically(self.path, json.dumps(fields).encode(), durable=False)
+        # Not durable: after a power cut nobody asks for it. Where it cannot be written, because the
+        # disk is full or, on Windows, somebody reads it just now, the next one will do.
+        with suppress(FileAccessError):
+            write_atomically(self.path, json.dumps(fields).encode(), durable=False)
         done = self._clock()
         self._next = done + max(INTERVAL, (done - begun) / MOST_OF_THE_TIME)

@@ -93,6 +93,11 @@ def test_a_failure_is_not_repeated_at_every_game(tmp_path: Path) -> None:
     assert len(tries) == 1
 
 
+def test_a_file_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
+    LiveGames(tmp_path / "nowhere", lambda: [board()]).on_game_end(GAME_END)
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_nothing_is_left_when_the_run_ends(tmp_path: Path) -> None:
     live = LiveGames(tmp_path, lambda: [board()])
     live.on_game_end(GAME_END)
