@@ -17,6 +17,7 @@ from keisei import __version__
 from keisei.commands.annotate import annotate
 from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
+from keisei.commands.dashboard import dashboard
 from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
 from keisei.commands.evaluate import evaluate
@@ -43,8 +44,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, usi, runs, sweep, match, ladder, evaluate, export, describe, doctor, perft, show,
-    convert, annotate,
+    train, play, usi, dashboard, runs, sweep, match, ladder, evaluate, export, describe, doctor,
+    perft, show, convert, annotate,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

@@ -22,19 +22,20 @@ def read_bytes(path: Path) -> bytes:
         raise FileAccessError(f"cannot read {path}: {_reason(error)}") from error
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write a file aside and move it into place: a reader sees the old one or all of the new one.
 
     If anything fails, a full disk for example, the old file stays as it was. A file that is
     replaced passes its permissions on; a symbolic link stays and what it leads to is replaced.
     Where there is something other than a file, a pipe or ``/dev/stdout``, `data` is written to it.
+    What is not `durable` may be lost in a power cut, but need not wait for the disk.
     """
     try:
         target = _replaceable(path)
         if target is None:
             path.write_bytes(data)
         else:
-            _replace(target, data)
+            _replace(target, data, durable=durable)
     except (OSError, ValueError) as error:
         raise FileAccessError(f"cannot write {path}: {_reason(error)}") from error
 
@@ -58,7 +59,7 @@ def _replaceable(path: Path) -> Path | None:
     return target if is_file and target.exists() else None
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, data: bytes, *, durable: bool) -> None:
     old_mode = path.stat().st_mode & 0o777 if path.exists() else None
     if old_mode is not None and not os.access(path, os.W_OK):
         # Moving another file over it would succeed, except on Windows.
@@ -69,8 +70,9 @@ def _replace(path: Path, data: bytes) -> None:
         mode = 0o666 if old_mode is None else old_mode
         with open(aside, "xb", opener=partial(os.open, mode=mode)) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         if old_mode is not None:  # so far it is that without the bits of the umask
             with suppress(OSError):  # some file systems have no permissions
                 aside.chmod(old_mode)

@@ -20,6 +20,9 @@ CONFIG: Final = "config.json"
 METRICS: Final = "metrics.jsonl"
 """Every step, evaluation, checkpoint, start and end: see `keisei.training.journal`."""
 
+LIVE: Final = "live.json"
+"""Games under way; gone when the run has ended: see `keisei.training.live_games`."""
+
 LOG: Final = "run.log"
 """What was logged."""
 

@@ -15,8 +15,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from keisei import __version__
+from keisei.checkpoints.listing import CheckpointError
 from keisei.checkpoints.state_tree import flatten, unflatten
-from keisei.errors import KeiseiError
 
 FORMAT: Final = "keisei-checkpoint"
 FORMAT_VERSION: Final = 1
@@ -28,10 +28,6 @@ STRUCTURE: Final = "state.json"
 TENSORS: Final = "state.safetensors"
 WEIGHTS: Final = {"model": "weights.safetensors", "ema": "ema.safetensors"}
 """The entries of the state that have a file of their own, for programs that want only those."""
-
-
-class CheckpointError(KeiseiError):
-    """A checkpoint that cannot be saved or loaded; the message names the file and the reason."""
 
 
 class FileRecord(BaseModel):

@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from keisei import run_files
-from keisei.checkpoints.manifest import CONFIG, MANIFEST, CheckpointError, read_manifest
-from keisei.checkpoints.rotation import list_checkpoints
+from keisei.checkpoints.listing import CheckpointError, list_checkpoints
+from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
 from keisei.checkpoints.store import load_model_weights, playing_weights
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError

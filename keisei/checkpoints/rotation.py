@@ -1,14 +1,14 @@
 """Which checkpoints a directory holds, and which of them have had their time."""
 
 import logging
-import re
 import secrets
 import shutil
 import time
 from pathlib import Path
 from typing import Final
 
-from keisei.checkpoints.manifest import CheckpointError, check_size, read_manifest
+from keisei.checkpoints.listing import CheckpointError, list_checkpoints, rank
+from keisei.checkpoints.manifest import check_size, read_manifest
 
 logger = logging.getLogger(__name__)
 
@@ -20,19 +20,6 @@ REMOVED: Final = ".removed-"
 
 ABANDONED_AFTER: Final = 3600.0
 """Seconds without any write after which an unfinished checkpoint is taken for abandoned."""
-
-_NAME: Final = re.compile(r"step-(\d{12,})(?:-(\d+))?")
-
-
-def list_checkpoints(directory: Path) -> list[Path]:
-    """The checkpoints of a run, good and bad, the newest last; none if there is no directory."""
-    try:
-        paths = [path for path in directory.iterdir() if _NAME.fullmatch(path.name)]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise CheckpointError(f"{directory}: cannot be read: {error.strerror or error}") from error
-    return sorted(paths, key=_rank)
 
 
 def free_name(directory: Path, timestep: int) -> Path:
@@ -61,15 +48,8 @@ def remove_outdated(directory: Path, *, newest: Path, keep: int) -> None:
         logger.warning("cannot remove old checkpoints in %s: %s", directory, error)
 
 
-def _rank(path: Path) -> tuple[int, int]:
-    """Checkpoints in the order of their timesteps, then of the saves at the same timestep."""
-    found = _NAME.fullmatch(path.name)
-    assert found is not None, path
-    return int(found[1]), int(found[2] or 1)
-
-
 def _outdated(directory: Path, newest: Path, keep: int) -> list[Path]:
-    older = [path for path in list_checkpoints(directory) if _rank(path) < _rank(newest)]
+    older = [path for path in list_checkpoints(directory) if rank(path) < rank(newest)]
     to_keep = keep - 1
     while older and to_keep:
         to_keep -= _looks_complete(older.pop())

@@ -21,13 +21,13 @@ import safetensors
 import safetensors.torch
 import torch
 
+from keisei.checkpoints.listing import CheckpointError, list_checkpoints
 from keisei.checkpoints.manifest import (
     CONFIG,
     MANIFEST,
     STRUCTURE,
     TENSORS,
     WEIGHTS,
-    CheckpointError,
     Manifest,
     manifest_bytes,
     new_manifest,
@@ -37,7 +37,6 @@ from keisei.checkpoints.manifest import (
 from keisei.checkpoints.rotation import (
     UNFINISHED,
     free_name,
-    list_checkpoints,
     remove_outdated,
 )
 from keisei.checkpoints.state_tree import State, check_bools, flatten, unflatten

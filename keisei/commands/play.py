@@ -1,12 +1,17 @@
-"""``keisei play``: a game against a trained network."""
+"""``keisei play``: a game against a trained network, in the browser or in the terminal."""
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keisei.commands.show import Style
+from keisei.errors import KeiseiError
+from keisei.run_files import RUNS
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Side(StrEnum):
@@ -17,39 +22,116 @@ class Side(StrEnum):
 
 
 def play(
-    network: Annotated[
-        Path, typer.Argument(help="A run, by path or name, a checkpoint, or .onnx.")
-    ],
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            help="Who you play: a run or checkpoint, .onnx, greedy, alphabeta:2, usi:COMMAND ... "
+            "If left out, the page lets you choose.",
+        ),
+    ] = None,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Play in the terminal; moves are typed as in USI.")
+    ] = False,
     color: Annotated[Side, typer.Option(help="Your colour; Black moves first.")] = Side.BLACK,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another player, named as MODEL is: watch the two. Give it more than once to "
+            "have more players to choose from; USI engines are started only if they are named here."
+        ),
+    ] = None,
     temperature: Annotated[
-        float, typer.Option(min=0.0, help="0: the network's best moves; 1: varied, weaker play.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="0: the network's best moves; 1: varied, weaker play. Left out: as its run says.",
+        ),
+    ] = None,
     style: Annotated[Style, typer.Option(help="Pieces as kanji or as letters.")] = Style.KANJI,
     sfen: Annotated[str, typer.Option(help="Where to start from.")] = "startpos",
-    seed: Annotated[int | None, typer.Option(help="Seed of the network's chance.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the players' chance.")] = None,
+    runs: Annotated[Path, typer.Option(help="Directory with the runs to choose from.")] = Path(
+        RUNS
+    ),
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others than this machine need the token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0: any. The first free if left out.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="What visitors must know; made up where one is needed.")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """Play against a trained network in the terminal; moves are typed as in USI."""
+    """Play against a trained network: on a board in the browser, or in the terminal."""
     from rich.console import Console
 
+    from keisei.web.server import is_installed, require_installed
+
+    console = Console()
+    if temperature is not None and model is not None:
+        model = f"{model},temperature={temperature:g}"
+    if not terminal and not is_installed():
+        if model is None or against:
+            require_installed()
+        console.print(
+            "The board in the browser needs: python -m pip install 'keisei\\[web]'\n"
+            "Until then: the terminal, as with --terminal.",
+            style="dim",
+        )
+        terminal = True
+    if terminal:
+        if model is None:
+            raise KeiseiError("in the terminal, say who to play: keisei play --terminal RUN")
+        _play_in_terminal(model, color, style, sfen, seed, console)
+        return
+
+    from keisei.shogi.pieces import Color
+    from keisei.web.pages import PlaySettings, serve_play
+
+    serve_play(
+        PlaySettings(
+            model=model,
+            others=tuple(against or ()),
+            watch=bool(against) and model is not None,
+            color=Color.BLACK if color is Side.BLACK else Color.WHITE,
+            lettering=style.value,
+            start=sfen,
+            runs=runs,
+            seed=seed,
+        ),
+        host=host,
+        port=port,
+        token=token,
+        open_browser=browser,
+        console=console,
+    )
+
+
+def _play_in_terminal(
+    model: str, color: Side, style: Style, sfen: str, seed: int | None, console: "Console"
+) -> None:
     from keisei.commands.progress import progress_bar
 
     with progress_bar() as progress:
         progress.add_task("loading", total=None)
 
-        from keisei.evaluation.judges import load_judge
-        from keisei.play.opponent import NetworkOpponent
+        from contextlib import closing
+
+        from keisei.play.opponent import Opponent
         from keisei.play.terminal import TerminalGame
         from keisei.shogi.game import ShogiGame
         from keisei.shogi.pieces import Color
 
-        opponent = NetworkOpponent(load_judge(network))
+        start = ShogiGame(sfen)
+        opponent = Opponent.named(model, seed=seed)
         game = TerminalGame(
             opponent,
-            Console(),
+            console,
             color=Color.BLACK if color is Side.BLACK else Color.WHITE,
-            temperature=temperature,
-            seed=seed,
             lettering=style.value,
-            game=ShogiGame(sfen),
+            game=start,
         )
-    game.play(input)
+    with closing(opponent):
+        game.play(input)

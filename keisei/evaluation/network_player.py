@@ -31,13 +31,15 @@ class PolicyPlayer:
         """
         self.name = name
         self.identity = identity
-        self._judge = judge
+        self.judge = judge
+        """The network that is asked."""
+
         self._temperature = temperature
         self._mate_rule = MateRule(mate_plies)
 
     def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
         """Judge all the boards in one call."""
-        judgement = self._judge.judge(
+        judgement = self.judge.judge(
             env.packed[games], env.legal_actions[games], env.legal_counts[games]
         )
         if self._temperature > 0.0:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keisei import __version__
-from keisei.checkpoints.manifest import CheckpointError
+from keisei.checkpoints.listing import CheckpointError, list_checkpoints
 from keisei.checkpoints.network import load_network
-from keisei.checkpoints.rotation import list_checkpoints
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation import standards

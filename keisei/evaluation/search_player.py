@@ -23,6 +23,9 @@ class SearchPlayer:
     ) -> None:
         self.name = name
         self.identity = identity
+        self.judge = judge
+        """The network that the search asks."""
+
         self._search = TreeSearch(
             judge, simulations, mate_plies=mate_plies, temperature=temperature
         )

@@ -1,18 +1,33 @@
-"""A network as the opponent in one game."""
+"""Anybody who has a word in `keisei.evaluation.players`, as the opponent in one game.
+
+>>> opponent = Opponent(make_player("random"), seed=0)
+>>> opponent.name, opponent.judge is None, opponent.choose(ShogiGame())
+('random', True, Move.from_usi('2h6h'))
+"""
 
 import math
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
-from keisei.evaluation.judges import NamedJudge
-from keisei.search.judge import draw
+from keisei.evaluation.choices import BROKE_RULES, RESIGNS
+from keisei.evaluation.network_player import PolicyPlayer
+from keisei.evaluation.player import Player
+from keisei.evaluation.players import make_player
+from keisei.evaluation.search_player import SearchPlayer
+from keisei.search.judge import Judge
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
+from keisei.shogi.notation.record import Ending
 from keisei.shogi.packed import pack_game
+from keisei.shogi.rules import DeclarationRule
+from keisei.shogi.vector import VectorShogi
 
 _ACTIONS = PolicyOutputMapper()
+_LONGEST = 20_000
+"""The largest ply limit of an environment."""
 
 
 class Candidate(NamedTuple):
@@ -37,35 +52,89 @@ class Thought(NamedTuple):
     """From -1, the mover loses, to 1, the mover wins."""
 
 
-class NetworkOpponent:
-    """Answers one position at a time, by its policy."""
+class Opponent:
+    """A player who is asked about one position at a time.
 
-    def __init__(self, network: NamedJudge) -> None:
-        self.name = network.name
-        self._judge = network.judge
+    May be asked from any thread; who asks while it thinks waits.
+    """
 
-    def think(self, game: ShogiGame) -> Thought:
-        """Judge the position that the game has reached; it must not be over."""
-        legal = game.legal_actions
-        log_probs, values = self._judge.judge(
-            pack_game(game), legal[None, :], np.array([len(legal)], dtype=np.int32)
-        )
-        order = np.argsort(-log_probs[0, : len(legal)], kind="stable")
-        candidates = [
-            Candidate(_ACTIONS.move(int(legal[column]), game.turn), float(log_probs[0, column]))
-            for column in order
-        ]
-        return Thought(candidates, float(values[0]))
+    def __init__(self, player: Player, *, seed: int | None = None) -> None:
+        self._player = player
+        self._random = np.random.default_rng(seed)
+        self._lock = Lock()
 
-    def choose(
-        self, game: ShogiGame, *, temperature: float, random: np.random.Generator
-    ) -> tuple[Move, Thought]:
-        """A move, a mate in one if there is one; temperature 0: the likeliest."""
-        thought = self.think(game)
-        if (mate := game.mate_in_one()) is not None:
-            return mate, thought
-        if temperature == 0.0:
-            return thought.candidates[0].move, thought
-        log_probs = np.array([[c.log_prob for c in thought.candidates]], dtype=np.float32)
-        chosen = draw(log_probs / np.float32(temperature), random)[0]
-        return thought.candidates[int(chosen)].move, thought
+    @classmethod
+    def named(
+        cls, word: str, *, seed: int | None = None, device: str = "cpu", threads: int = 0
+    ) -> "Opponent":
+        """The opponent that a word names; raises `KeiseiError` where it names none."""
+        return cls(make_player(word, device=device, threads=threads), seed=seed)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self._player.name
+
+    @property
+    def judge(self) -> Judge | None:
+        """The network behind it; None for bots and engines."""
+        player = self._player
+        return player.judge if isinstance(player, PolicyPlayer | SearchPlayer) else None
+
+    def choose(self, game: ShogiGame) -> Move | Ending:
+        """Its move where the game stands, or how the game ends instead; it must not be over.
+
+        It declares a win as soon as it may. `Ending.ERROR`: its program died or kept silent.
+        """
+        if game.can_declare:
+            return Ending.DECLARATION
+        with self._lock:
+            env = _environment(game)
+            (column,) = self._player.choose(env, np.array([0]), self._random)
+        if column == RESIGNS:
+            return Ending.RESIGNATION
+        if column < 0:
+            return Ending.ILLEGAL_MOVE if column == BROKE_RULES else Ending.ERROR
+        return _ACTIONS.move(int(env.legal_actions[0, column]), game.turn)
+
+    def think(self, game: ShogiGame) -> Thought | None:
+        """What its network thinks of the position; None if there is no network."""
+        judge = self.judge
+        if judge is None:
+            return None
+        with self._lock:
+            return think(judge, game)
+
+    def close(self) -> None:
+        """Let go of what the player holds: an engine's processes end, even if it is thinking."""
+        self._player.close()
+
+
+def think(judge: Judge, game: ShogiGame) -> Thought:
+    """What a network thinks of the position that a game has reached; it must not be over."""
+    legal = game.legal_actions
+    log_probs, values = judge.judge(
+        pack_game(game), legal[None, :], np.array([len(legal)], dtype=np.int32)
+    )
+    order = np.argsort(-log_probs[0, : len(legal)], kind="stable")
+    candidates = [
+        Candidate(_ACTIONS.move(int(legal[column]), game.turn), float(log_probs[0, column]))
+        for column in order
+    ]
+    return Thought(candidates, float(values[0]))
+
+
+def _environment(game: ShogiGame) -> VectorShogi:
+    """The game, with its history, as players see games.
+
+    Nobody is made to declare there: a person may have let the chance pass.
+    """
+    env = VectorShogi(
+        1,
+        starts=[game.start],
+        ply_limit=min(game.ply_limit, _LONGEST),
+        declaration=DeclarationRule.OFF,
+    )
+    for action in game.actions.tolist():
+        env.step([action])
+    return env

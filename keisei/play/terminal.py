@@ -1,19 +1,18 @@
-"""A game against a network in the terminal: a board, a prompt, moves as in USI."""
+"""A game in the terminal: a board, a prompt, moves as in USI."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
-from keisei.play.opponent import NetworkOpponent, Thought
+from keisei.play.opponent import Opponent, Thought
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.files import save_game
-from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.record import Ending, GameRecord
 from keisei.shogi.pieces import Color
 from keisei.shogi.render_common import Lettering
 from keisei.shogi.render_rich import board_rich
@@ -22,7 +21,7 @@ from keisei.shogi.rules import Outcome, Termination
 HELP: Final = """\
 A move is written as in USI: 7g7f moves, 8h2b+ promotes, P*5e drops a pawn.
   moves        the legal moves
-  hint         what the network would play here
+  hint         what the network would play here, if there is one
   back         take back your last move
   declare      declare a win by the entering-king rule
   save FILE    write the game down as .kif or .csa
@@ -33,26 +32,22 @@ SHOWN_CANDIDATES: Final = 5
 
 
 class TerminalGame:
-    """One game of a person against a network."""
+    """One game of a person against another player."""
 
     def __init__(
         self,
-        opponent: NetworkOpponent,
+        opponent: Opponent,
         console: Console,
         *,
         color: Color,
-        temperature: float,
-        seed: int | None = None,
         lettering: Lettering = "kanji",
         game: ShogiGame | None = None,
     ) -> None:
         self.opponent = opponent
         self.console = console
         self.color = color
-        self.temperature = temperature
         self.lettering: Lettering = lettering
         self.game = game or ShogiGame()
-        self._random = np.random.default_rng(seed)
         self._verdict: str | None = None
         self._commands: dict[str, Callable[[str], bool]] = {
             "moves": self._list_moves,
@@ -118,14 +113,24 @@ class TerminalGame:
                 self.console.print(Text(str(error), style="red"))
 
     def _answer(self) -> None:
-        move, thought = self.opponent.choose(
-            self.game, temperature=self.temperature, random=self._random
-        )
-        self.game.push(move)
-        winning = (1 + thought.value) / 2
-        self.console.print(
-            Text(f"{self.opponent.name} plays {move.usi}, it expects {winning:.0%} of the points")
-        )
+        thought = self.opponent.think(self.game)
+        answer = self.opponent.choose(self.game)
+        if isinstance(answer, Ending):
+            self._verdict = self._end_of(answer)
+            return
+        self.game.push(answer)
+        text = f"{self.opponent.name} plays {answer.usi}"
+        if thought is not None:
+            text += f", it expects {(1 + thought.value) / 2:.0%} of the points"
+        self.console.print(Text(text))
+
+    def _end_of(self, answer: Ending) -> str:
+        """The verdict where the opponent ends the game instead of moving."""
+        winner = answer.winner(self.game.turn)
+        how = f"{self.opponent.name}: {answer.value}"
+        if winner is None:
+            return f"Broken off: {how}."
+        return f"You {'win' if winner == self.color else 'lose'}: {how}."
 
     def _show(self) -> None:
         board = board_rich(self.game.diagram, style=self.lettering, last_move=self.game.last_move)
@@ -141,7 +146,9 @@ class TerminalGame:
         return False
 
     def _hint(self, _: str) -> bool:
-        self.console.print(Text(_candidates(self.opponent.think(self.game))))
+        thought = self.opponent.think(self.game)
+        text = f"{self.opponent.name} has no opinion" if thought is None else _candidates(thought)
+        self.console.print(Text(text))
         return False
 
     def _take_back(self, _: str) -> bool:
@@ -187,7 +194,7 @@ class TerminalGame:
 
 def _candidates(thought: Thought) -> str:
     shown = thought.candidates[:SHOWN_CANDIDATES]
-    return ", ".join(f"{move.usi} {probability:.0%}" for move, probability in shown)
+    return ", ".join(f"{candidate.move.usi} {candidate.probability:.0%}" for candidate in shown)
 
 
 def _name(color: Color) -> str:

@@ -15,12 +15,15 @@ import numpy.typing as npt
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import IllegalMoveError, KeiseiError
+from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.mate import MateScratch, find_mates
+from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
+from keisei.shogi.pieces import Color
 from keisei.shogi.position import Records
 from keisei.shogi.render_html import games_html
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
@@ -249,6 +252,17 @@ class VectorShogi:
     def game(self, index: int) -> ShogiGame:
         """Game `index` as it stands, with its moves, to look at or to play on by hand."""
         return self._replay(index, int(self._games.buffers[index]), None)
+
+    def last_move(self, index: int) -> Move | None:
+        """The last move of game `index`, without playing it through; None before the first."""
+        games = self._games
+        buffer = int(games.buffers[index])
+        start = games.starts[games.start_indices[index, buffer]]
+        played = int(games.positions[index].ply) - int(start.ply)
+        if played == 0:
+            return None
+        mover = Color(int(games.positions[index].turn)).opponent
+        return PolicyOutputMapper().move(int(games.moves[index, buffer, played - 1]), mover)
 
     def finished_game(self, index: int) -> ShogiGame:
         """The game that ended last in place `index`, with all its moves."""

@@ -69,7 +69,11 @@ class Entry:
     @classmethod
     def from_line(cls, line: bytes) -> Self:
         """Read a line; raises `ValueError` if it is torn or no entry."""
-        fields = json.loads(line)
+        return cls.from_fields(json.loads(line))
+
+    @classmethod
+    def from_fields(cls, fields: Any) -> Self:
+        """Read what a line holds as JSON; raises `ValueError` if that is no entry."""
         try:
             return cls(
                 event=str(fields["event"]),

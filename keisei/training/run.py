@@ -20,6 +20,7 @@ from keisei.training.display import console_level, make_display
 from keisei.training.events import Callback, EventBus, load_plugin
 from keisei.training.games import SampleGames
 from keisei.training.interrupt import InterruptFlag
+from keisei.training.live_games import LiveGames, boards_of
 from keisei.training.logs import configure_logging
 from keisei.training.profiling import Profiler
 from keisei.training.report import ReportWriter
@@ -94,6 +95,7 @@ def _train(
         trainer = Trainer(
             config, run_directory, EventBus(_callbacks(config, run_directory, console, profile))
         )
+        trainer.bus.callbacks.append(LiveGames(run_directory, lambda: boards_of(trainer.env)))
         if is_resumed:
             checkpoint = load_newest(run_directory / CHECKPOINTS)
             if checkpoint is None:

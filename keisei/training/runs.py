@@ -79,7 +79,7 @@ def summarize(run_directory: Path, *, now: float) -> ListedRun:
     if not history.entries:
         return ListedRun(name, "broken", note=f"{run_files.METRICS} has no readable line")
     furthest = history.furthest
-    state, note = _state(history, history.entries[-1], now)
+    state, note = run_state(history.end, history.entries[-1], now)
     scores: dict[str, Strength] = {}
     for evaluation in history.evaluations:
         scores |= strengths(evaluation.metrics)
@@ -95,13 +95,13 @@ def summarize(run_directory: Path, *, now: float) -> ListedRun:
         seconds=furthest.seconds,
         started=history.entries[0].time,
         scores=scores,
-        model=_model(config),
+        model=model_name(config),
         parameters=parameters if isinstance(parameters, int) else None,
     )
 
 
-def _state(history: History, last: Entry, now: float) -> tuple[State, str]:
-    end = history.end
+def run_state(end: Entry | None, last: Entry, now: float) -> tuple[State, str]:
+    """(the state of a run, why) by its end, if it has come, and its last sign of life."""
     if end is not None:
         if end.reason in FINISHED_REASONS:
             return "finished", ""
@@ -113,7 +113,8 @@ def _state(history: History, last: Entry, now: float) -> tuple[State, str]:
     return "interrupted", "killed"
 
 
-def _model(config: Mapping[str, Any]) -> str:
+def model_name(config: Mapping[str, Any]) -> str:
+    """The kind and size of a run's network, such as ``resnet 2x64``."""
     model = config.get("model")
     if not isinstance(model, dict):
         return ""

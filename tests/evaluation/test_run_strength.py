@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keisei.checkpoints.rotation import list_checkpoints
+from keisei.checkpoints.listing import list_checkpoints
 from keisei.errors import KeiseiError
 from keisei.evaluation import standards
 from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer

@@ -1,10 +1,10 @@
 """A game in the terminal, typed by a test."""
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from rich.console import Console
@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from keisei.checkpoints.store import CheckpointError
 from keisei.cli import app
-from keisei.evaluation.judges import load_judge
-from keisei.play.opponent import NetworkOpponent
+from keisei.play.opponent import Opponent
 from keisei.play.terminal import TerminalGame
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import load_games
+from keisei.shogi.notation.record import Ending
 from keisei.shogi.pieces import Color
 from tests.tiny import tiny_trainer
 
@@ -35,8 +35,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opponent(run: Path) -> NetworkOpponent:
-    return NetworkOpponent(load_judge(run, threads=1))
+def opponent(run: Path) -> Opponent:
+    return Opponent.named(str(run))
 
 
 def typed(*lines: str) -> Callable[[str], str]:
@@ -52,17 +52,15 @@ def typed(*lines: str) -> Callable[[str], str]:
 
 
 def table(
-    opponent: NetworkOpponent, *, color: Color = Color.BLACK, sfen: str = "startpos"
+    opponent: Opponent, *, color: Color = Color.BLACK, sfen: str = "startpos"
 ) -> tuple[TerminalGame, io.StringIO]:
     shown = io.StringIO()
     console = Console(file=shown, width=100)
-    game = TerminalGame(
-        opponent, console, color=color, temperature=0.0, lettering="letters", game=ShogiGame(sfen)
-    )
+    game = TerminalGame(opponent, console, color=color, lettering="letters", game=ShogiGame(sfen))
     return game, shown
 
 
-def test_moves_are_answered(opponent: NetworkOpponent) -> None:
+def test_moves_are_answered(opponent: Opponent) -> None:
     game, shown = table(opponent)
     assert game.play(typed("7g7f", "2g2f")) is None, "left in the middle"
     assert len(game.game.moves) == 4
@@ -71,14 +69,14 @@ def test_moves_are_answered(opponent: NetworkOpponent) -> None:
     assert "of the points" in shown.getvalue()
 
 
-def test_with_white_the_network_begins(opponent: NetworkOpponent) -> None:
+def test_with_white_the_network_begins(opponent: Opponent) -> None:
     game, shown = table(opponent, color=Color.WHITE)
     game.play(typed())
     assert len(game.game.moves) == 1
     assert "You are White" in shown.getvalue()
 
 
-def test_a_mate_ends_the_game(opponent: NetworkOpponent, tmp_path: Path) -> None:
+def test_a_mate_ends_the_game(opponent: Opponent, tmp_path: Path) -> None:
     game, shown = table(opponent, sfen=MATE_FOR_BLACK)
     record = tmp_path / "won.csa"
     verdict = game.play(typed("G*5b", "save nowhere.txt", f"save {record}", ""))
@@ -87,13 +85,13 @@ def test_a_mate_ends_the_game(opponent: NetworkOpponent, tmp_path: Path) -> None
     assert len(load_games(record)[0].moves) == 1
 
 
-def test_the_network_mates_when_it_can(opponent: NetworkOpponent) -> None:
+def test_the_network_mates_when_it_can(opponent: Opponent) -> None:
     game, _ = table(opponent, sfen=MATE_FOR_WHITE)
     assert game.play(typed()) == "You lose: checkmate."
     assert game.game.moves[-1].usi == "G*5h"
 
 
-def test_mistakes_are_told_and_asked_again(opponent: NetworkOpponent) -> None:
+def test_mistakes_are_told_and_asked_again(opponent: Opponent) -> None:
     game, shown = table(opponent)
     game.play(typed("7g7e", "nonsense", "", "save", "save game.txt", "back", "declare", "7g7f"))
     assert len(game.game.moves) == 2
@@ -105,7 +103,7 @@ def test_mistakes_are_told_and_asked_again(opponent: NetworkOpponent) -> None:
     assert "not fulfilled" in text
 
 
-def test_words_that_can_be_typed(opponent: NetworkOpponent, tmp_path: Path) -> None:
+def test_words_that_can_be_typed(opponent: Opponent, tmp_path: Path) -> None:
     game, shown = table(opponent)
     record = tmp_path / "game.kif"
     verdict = game.play(
@@ -122,14 +120,15 @@ def test_words_that_can_be_typed(opponent: NetworkOpponent, tmp_path: Path) -> N
     assert game.play(typed("quit")) == verdict, "it stays lost"
 
 
-def test_a_win_can_be_declared(opponent: NetworkOpponent) -> None:
+def test_a_win_can_be_declared(opponent: Opponent) -> None:
     sfen = "K+R+R+B+BGGGG/SSSS5/9/9/9/9/9/9/8k b 18P4L4N 1"
     game, _ = table(opponent, sfen=sfen)
     assert game.play(typed("declare")) == "You win: declaration."
 
 
-def test_probabilities_are_a_distribution_over_legal_moves(opponent: NetworkOpponent) -> None:
+def test_probabilities_are_a_distribution_over_legal_moves(opponent: Opponent) -> None:
     thought = opponent.think(ShogiGame())
+    assert thought is not None
     assert len(thought.candidates) == 30
     probabilities = [candidate.probability for candidate in thought.candidates]
     assert sum(probabilities) == pytest.approx(1.0, abs=1e-4)
@@ -137,20 +136,55 @@ def test_probabilities_are_a_distribution_over_legal_moves(opponent: NetworkOppo
     assert -1.0 <= thought.value <= 1.0
 
 
-def test_temperature_gives_variety(opponent: NetworkOpponent) -> None:
-    random = np.random.default_rng(0)
-    game = ShogiGame()
-    best = {opponent.choose(game, temperature=0.0, random=random)[0].usi for _ in range(5)}
-    varied = {opponent.choose(game, temperature=1.0, random=random)[0].usi for _ in range(20)}
+def test_temperature_gives_variety(run: Path) -> None:
+    def played(word: str, times: int) -> set[object]:
+        opponent = Opponent.named(f"{run}:policy,{word}", seed=0)
+        return {opponent.choose(ShogiGame()) for _ in range(times)}
+
+    best = played("temperature=0", 5)
     assert len(best) == 1
-    assert len(varied) > 3
-    cold = {opponent.choose(game, temperature=1e-6, random=random)[0].usi for _ in range(5)}
-    assert cold == best
+    assert len(played("temperature=1", 20)) > 3
+    assert played("temperature=1e-6", 5) == best
+
+
+def test_bots_play_too_and_have_no_opinion() -> None:
+    game, shown = table(Opponent.named("random", seed=1))
+    game.play(typed("hint", "7g7f"))
+    assert len(game.game.moves) == 2
+    assert "random has no opinion" in shown.getvalue()
+    assert "of the points" not in shown.getvalue()
+
+
+def test_hints_are_probabilities(opponent: Opponent) -> None:
+    game, shown = table(opponent)
+    game.play(typed("hint"))
+    shares = [int(share) for share in re.findall(r"(-?\d+)%", shown.getvalue())]
+    assert len(shares) == 5
+    assert all(0 <= share <= 100 for share in shares)
+    assert sum(shares) > 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (Ending.RESIGNATION, "You win: tiny@64: resignation."),
+        (Ending.DECLARATION, "You lose: tiny@64: declaration."),
+        (Ending.ERROR, "Broken off: tiny@64: error."),
+    ],
+)
+def test_the_opponent_may_end_the_game(
+    opponent: Opponent, monkeypatch: pytest.MonkeyPatch, answer: Ending, verdict: str
+) -> None:
+    monkeypatch.setattr(opponent, "choose", lambda game: answer)
+    game, _ = table(opponent)
+    assert game.play(typed("7g7f")) == verdict
 
 
 def test_the_command(run: Path) -> None:
     result = CliRunner().invoke(
-        app, ["play", str(run), "--color", "white", "--style", "letters"], input="moves\nquit\n"
+        app,
+        ["play", "--terminal", str(run), "--color", "white", "--style", "letters"],
+        input="moves\nquit\n",
     )
     assert result.exit_code == 0, result.output
     assert "tiny@64 plays" in result.stdout
@@ -158,4 +192,6 @@ def test_the_command(run: Path) -> None:
 
 def test_what_is_no_network_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="there is no run or checkpoint"):
-        CliRunner().invoke(app, ["play", str(tmp_path / "none")], catch_exceptions=False)
+        CliRunner().invoke(
+            app, ["play", "--terminal", str(tmp_path / "none")], catch_exceptions=False
+        )

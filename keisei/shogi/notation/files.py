@@ -64,9 +64,16 @@ USI_SUFFIXES: Final = (".sfen", ".usi")
 def load_games(path: str | os.PathLike[str]) -> list[GameRecord]:
     """All the games of a file. `NotationError` tells line, column and file of a fault."""
     path = Path(path)
-    read = read_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
+    _reader_of(path)  # what is no game file is not read
+    return read_games(read_bytes(path), path)
+
+
+def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
+    """All the games of a file's content; the suffix of its `name` says which format it is."""
+    path = Path(name)
+    reader = _reader_of(path)
     try:
-        return read(decode(read_bytes(path)))
+        return reader(decode(data))
     except NotationError as error:
         raise _in_file(error, path) from error
 
@@ -103,7 +110,18 @@ def save_games(
     csa_version: CsaVersion = "3.0",
 ) -> None:
     """Write several games into one CSA file, or a single one as `save_game` does."""
-    path = Path(path)
+    write_atomically(Path(path), games_as_bytes(records, path, encoding, csa_version=csa_version))
+
+
+def games_as_bytes(
+    records: Sequence[GameRecord],
+    name: str | os.PathLike[str],
+    encoding: str | None = None,
+    *,
+    csa_version: CsaVersion = "3.0",
+) -> bytes:
+    """The content of the file that `save_games` would write."""
+    path = Path(name)
     chosen = _format_of(path)
     encoding = chosen.encoding if encoding is None else known_encoding(encoding)
     if not records:
@@ -118,10 +136,9 @@ def save_games(
     if encoding == SHIFT_JIS:
         text = text.replace("\n", "\r\n")  # such files are at home on Windows
     try:
-        data = encode(text, encoding)
+        return encode(text, encoding)
     except NotationError as error:
         raise _in_file(error, path) from error
-    write_atomically(path, data)
 
 
 def left_out(records: Sequence[GameRecord], path: str | os.PathLike[str]) -> list[Loss]:
@@ -132,6 +149,10 @@ def left_out(records: Sequence[GameRecord], path: str | os.PathLike[str]) -> lis
 def format_name(path: str | os.PathLike[str]) -> str:
     """The format of a file by its suffix: ``CSA``, ``KIF`` or ``KI2``."""
     return _format_of(Path(path)).name
+
+
+def _reader_of(path: Path) -> Callable[[str], list[GameRecord]]:
+    return read_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
 
 
 def _format_of(path: Path) -> _Format:

@@ -85,7 +85,7 @@ def format_move(replay: Replay, move: Move) -> str:
     promotion = ""
     if move.promote:
         promotion = "成"
-    elif _may_promote(piece, move.from_square, move.to_square):
+    elif may_promote(piece, move.from_square, move.to_square):
         promotion = "不成"
     qualifier = _qualifier(piece, rivals, move.from_square, move.to_square)
     return f"{target}{gap}{name}{qualifier}{promotion}"
@@ -127,7 +127,8 @@ def _offset(color: Color, origin: int, target: int) -> int:
     return columns if color is Color.BLACK else -columns
 
 
-def _may_promote(piece: Piece, origin: int, target: int) -> bool:
+def may_promote(piece: Piece, origin: int, target: int) -> bool:
+    """Whether a piece that goes from `origin` to `target` may promote there."""
     rows = [sq // BOARD_SIZE for sq in (origin, target)]
     in_zone = min(rows) < 3 if piece.color is Color.BLACK else max(rows) > 5
     return piece.kind.can_promote and in_zone

@@ -219,7 +219,7 @@ class GameRecord:
         move, a limit that the game does not know. `ValueError` if it cannot be so.
         """
         outcome = game.outcome() if outcome is None else outcome
-        result = None if outcome is None else Result(_ending_of(outcome))
+        result = None if outcome is None else Result(ending_of(outcome))
         record = cls.from_moves(game.moves, start=game.start, headers=headers, result=result)
         if outcome is not None and record.winner is not outcome.winner:
             raise ValueError(f"{outcome} cannot be with {game.turn.name.title()} to move")
@@ -289,7 +289,7 @@ class GameRecord:
         return record_html(self)
 
 
-def _ending_of(outcome: Outcome) -> Ending:
+def ending_of(outcome: Outcome) -> Ending:
     """How records call an outcome. Giving perpetual check is a foul; no move at all is mate."""
     if outcome.termination is Termination.PERPETUAL_CHECK:
         return Ending.BLACK_FOUL if outcome.winner is Color.WHITE else Ending.WHITE_FOUL

@@ -1,0 +1,54 @@
+r"""Games in and out of a session, as files or as pasted text: KIF, KI2, CSA, SFEN.
+
+>>> session = read_session("position startpos moves 7g7f 3c3d".encode())
+>>> session.length, write_session(session, "sfen")
+(2, b'position startpos moves 7g7f 3c3d\n')
+"""
+
+import re
+from pathlib import PurePath
+from typing import Final
+
+from keisei.errors import NotationError
+from keisei.play.session import GameSession
+from keisei.shogi.notation.files import games_as_bytes, read_games
+from keisei.shogi.notation.text import UTF8, decode
+
+FORMATS: Final = ("kif", "csa", "sfen")
+"""What a session can be written as."""
+
+_PLAIN: Final = (".txt", "")
+_SFEN: Final = re.compile(r"\s*(position\b|startpos\b|sfen\b|[\w+]+(/[\w+]+){8}\s)", re.ASCII)
+_CSA: Final = re.compile(r"^(V\d|PI\b|P[1-9+-]|N[+-]|\$[A-Z_]+:|[+-]$|[+-]\d{4}[A-Z]{2})", re.M)
+_KIF_MOVES: Final = re.compile(r"^\s*1\s+\S", re.M)
+
+
+def write_session(session: GameSession, kind: str) -> bytes:
+    """The content of a file with the game; `kind` is one of `FORMATS`."""
+    if kind == "sfen":
+        return f"{session.game.usi_position()}\n".encode()
+    if kind not in FORMATS:
+        raise NotationError(f"a game is written as {', '.join(FORMATS)}, not as {kind}")
+    record = session.record()
+    try:
+        return games_as_bytes([record], f"game.{kind}")
+    except NotationError:  # a name that Shift-JIS lacks
+        return games_as_bytes([record], f"game.{kind}", UTF8)
+
+
+def read_session(data: bytes, name: str = "") -> GameSession:
+    """The game of a file, or the first of several; the look of it decides where `name` does not.
+
+    Raises:
+        KeiseiError: It is no game; the message says what is wrong, and in which line.
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix in _PLAIN:
+        name = f"text{_suffix_by_look(decode(data))}"
+    return GameSession.from_record(read_games(data, PurePath(name).name)[0])
+
+
+def _suffix_by_look(text: str) -> str:
+    if _SFEN.match(text):
+        return ".sfen"
+    return ".csa" if _CSA.search(text) else ".kif" if _KIF_MOVES.search(text) else ".ki2"

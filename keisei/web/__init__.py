@@ -1,0 +1,1 @@
+"""Keisei in the browser: a board to play on. Needs the extra ``web``."""

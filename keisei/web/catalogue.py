@@ -1,0 +1,156 @@
+"""Who can be played on the page: the runs of a directory, the bots, and whoever was named.
+
+A page sends keys of this list, never paths or commands: what is not in the list is not opened, so
+a page reads no file outside the runs, and starts no engine that the command line did not name.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from keisei import run_files
+from keisei.checkpoints.listing import list_checkpoints
+from keisei.errors import KeiseiError
+
+
+class Level(NamedTuple):
+    """A stop of the slider for strength."""
+
+    label: str
+    word: str
+    """What is added to the player's word; for bots, the word."""
+
+
+BOTS: Final = (
+    Level("random moves", "random"),
+    Level("takes what it can", "greedy"),
+    Level("1 ply ahead", "alphabeta:1"),
+    Level("2 plies ahead", "alphabeta:2"),
+    Level("3 plies ahead", "alphabeta:3"),
+    Level("4 plies ahead", "alphabeta:4"),
+)
+NETWORK_LEVELS: Final = (
+    Level("temperature 1", ":policy,temperature=1"),
+    Level("temperature 0.5", ":policy,temperature=0.5"),
+    Level("temperature 0.25", ":policy,temperature=0.25"),
+    Level("as its run measures it", ""),
+    *(Level(f"{n} simulations", f":search={n}") for n in (16, 32, 64, 128, 256, 512, 1024)),
+)
+_USUAL_NETWORK_LEVEL: Final = 3
+_USUAL_BOT_LEVEL: Final = 1
+_HOW: Final = re.compile(r":(policy|search=[^:]*)$")
+_BOT_WORDS: Final = ("random", "greedy", "alphabeta", "usi")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Somebody to play."""
+
+    key: str
+    """What a page calls it."""
+
+    label: str
+    """What people call it."""
+
+    word: str
+    """What `keisei.evaluation.players` calls it; the levels of a slider are added to it."""
+
+    levels: tuple[Level, ...] = ()
+    """Weakest first; empty where there is nothing to choose."""
+
+    usual_level: int = 0
+    is_network: bool = False
+
+    def player(self, level: int | None = None) -> str:
+        """The word of the player at a level of strength."""
+        return self.word + self.level(level).word if self.levels else self.word
+
+    def level(self, number: int | None = None) -> Level:
+        """A stop of the slider, the nearest there is; the usual one if no number is given."""
+        number = self.usual_level if number is None else number
+        return self.levels[max(0, min(number, len(self.levels) - 1))]
+
+
+class Catalogue:
+    """All who can be played."""
+
+    def __init__(self, runs: Path, named: Iterable[str] = ()) -> None:
+        """Make a catalogue.
+
+        Args:
+            runs: the directory with the runs; it may be missing.
+            named: words of further players, from the command line.
+        """
+        self._runs = runs
+        self._named = tuple(_named(word) for word in dict.fromkeys(named))
+
+    def entries(self) -> list[Entry]:
+        """Everybody, as the directory is now: those named, runs with the newest first, bots."""
+        bots = Entry("bots", "Bots", "", BOTS, _USUAL_BOT_LEVEL)
+        named_words = {entry.word for entry in self._named}
+        runs = [entry for entry in self._run_entries() if entry.word not in named_words]
+        return [*self._named, *runs, bots]
+
+    def find(self, key: str) -> Entry:
+        """Who has a key; `KeiseiError` if nobody has."""
+        for entry in self.entries():
+            if entry.key == key:
+                return entry
+        raise KeiseiError(f"there is no player {key!r} to choose")
+
+    def _run_entries(self) -> Iterable[Entry]:
+        if not self._runs.is_dir():
+            return
+        root = self._runs.resolve()
+        directories = [
+            path
+            for path in self._runs.iterdir()
+            if (path / run_files.CONFIG).is_file() and path.resolve().is_relative_to(root)
+        ]
+        for run in sorted(directories, key=lambda path: path.stat().st_mtime, reverse=True):
+            checkpoints = run / run_files.CHECKPOINTS
+            found = list_checkpoints(checkpoints) if checkpoints.is_dir() else []
+            found = [path for path in found if path.resolve().is_relative_to(root)]
+            if not found or "," in str(run) or ":" in run.name:  # signs that words are made of
+                continue
+            yield _network(f"run:{run.name}", run.name, str(run))
+            for path in reversed(found[:-1]):
+                label = f"{run.name}, {_plies(path)}"
+                yield _network(f"run:{run.name}/{path.name}", label, str(path))
+
+
+def require_existing(word: str) -> None:
+    """Refuse a word that means a run or checkpoint which is not there, without loading anything."""
+    head = word.partition(",")[0]
+    if head.partition(":")[0] in _BOT_WORDS:
+        return
+    path = Path(_HOW.sub("", head))
+    if not any(place.exists() for place in run_files.run_places(path)):
+        raise KeiseiError(
+            f"there is no run or checkpoint {path}, nor another player of this name: random, "
+            "greedy, alphabeta:DEPTH or usi:COMMAND"
+        )
+
+
+def _named(word: str) -> Entry:
+    """A player of the command line; one that says how it plays keeps to it."""
+    key = f"named:{word}"
+    head = word.partition(",")[0]
+    is_bot = head.partition(":")[0] in _BOT_WORDS
+    says_how = head != word or _HOW.search(head) is not None
+    if is_bot:
+        return Entry(key, word, word)
+    if says_how:
+        return Entry(key, word, word, is_network=True)
+    return _network(key, Path(word).name or word, word)
+
+
+def _network(key: str, label: str, word: str) -> Entry:
+    return Entry(key, label, word, NETWORK_LEVELS, _USUAL_NETWORK_LEVEL, is_network=True)
+
+
+def _plies(checkpoint: Path) -> str:
+    number = checkpoint.name.rpartition("-")[2]
+    return f"{int(number):,} plies" if number.isdecimal() else checkpoint.name

@@ -1,0 +1,107 @@
+"""The look that all pages share: colours for light and dark, a header, a switch between the two.
+
+>>> @ui.page("/")  # doctest: +SKIP
+... def index() -> None:
+...     with frame("Runs"):
+...         ui.label("Everything is fine").classes("k-card")
+
+Pages write their own rules in the colours of ``static/theme.css``: ``var(--k-surface)`` and so on.
+There is no Tailwind.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from nicegui import ui
+
+STATIC: Final = Path(__file__).parent / "static"
+"""Style sheets and scripts, which pages contain or load."""
+
+FAVICON: Final = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
+    '<path d="M16 2 26 8 30 30H2L6 8Z" fill="#f3d08e" stroke="#7c5220" stroke-width="1.5" '
+    'stroke-linejoin="round"/><path d="M10 13h12M16 13v11M9 24h14M17 18h4" fill="none" '
+    'stroke="#1c120a" stroke-width="2.4" stroke-linecap="round"/></svg>'
+)
+"""A piece."""
+
+_THEME_COOKIE: Final = "keisei-theme"
+_THEMES: Final[dict[str, bool | None]] = {"auto": None, "light": False, "dark": True}
+_THEME_ICONS: Final = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
+
+
+@contextmanager
+def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.element]:
+    """A page's header, with what is made in the ``with`` block below it.
+
+    Args:
+        title: what the page shows, beside the name of the program.
+        links: further pages, by what they are called.
+
+    Yields:
+        The header's right part, where a page can put buttons of its own.
+    """
+    add_style("theme.css")
+    ui.page_title(f"{title} · Keisei" if title else "Keisei")
+    with ui.element("header").classes("k-header"):
+        with ui.element("a").props('href="/" aria-label="Keisei, first page"').classes("k-brand"):
+            ui.html(FAVICON, sanitize=False)
+            ui.label("Keisei")
+        ui.label(title).classes("k-title")
+        ui.element("div").classes("k-space")
+        for name, address in (links or {}).items():
+            ui.link(name, address).classes("k-soft")
+        tools = ui.element("div").style("display: flex; align-items: center; gap: 2px")
+        _theme_switch()
+    with ui.element("main").classes("k-page"):
+        yield tools
+
+
+def add_style(name: str) -> None:
+    """Add one of the package's style sheets to the page."""
+    ui.add_head_html(f"<style>{_text(name)}</style>")
+
+
+def remembered(name: str, default: str) -> str:
+    """What the browser was told to remember: a cookie, as others than us may read it."""
+    return ui.context.client.request.cookies.get(name, default)
+
+
+def remember(name: str, value: str) -> None:
+    """Have the browser remember something for a year."""
+    ui.run_javascript(
+        f"document.cookie = '{name}={value}; Path=/; Max-Age=31536000; SameSite=Strict'"
+    )
+
+
+@cache
+def _text(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _theme_switch() -> None:
+    """As the system has it, light, or dark: a button goes round."""
+    names = list(_THEMES)
+    name = remembered(_THEME_COOKIE, "auto")
+    name = name if name in _THEMES else "auto"
+    mode = ui.dark_mode(_THEMES[name])
+
+    def switch() -> None:
+        nonlocal name
+        name = names[(names.index(name) + 1) % len(names)]
+        mode.value = _THEMES[name]
+        button.props(f"icon={_THEME_ICONS[name]}")
+        tooltip.text = _described(name)
+        remember(_THEME_COOKIE, name)
+
+    button = ui.button(icon=_THEME_ICONS[name], on_click=switch)
+    button.props('flat round dense color=primary aria-label="Light or dark"')
+    with button:
+        tooltip = ui.tooltip(_described(name))
+
+
+def _described(theme: str) -> str:
+    return {"auto": "as the system has it", "light": "light", "dark": "dark"}[theme]

@@ -1,0 +1,165 @@
+"""Who may ask for pages: hosts, origins, tokens, sizes."""
+
+import asyncio
+import socket
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from keisei.web.guard import Guard, Receive, Scope, Send, is_loopback
+
+Answer = tuple[int, dict[str, str], str]
+
+
+async def pages(scope: Scope, receive: Receive, send: Send) -> None:
+    """What is guarded: answers everything with its path."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+
+def ask(
+    guard: Guard, path: str = "/", *, kind: str = "http", query: str = "", **headers: str
+) -> list[MutableMapping[str, Any]]:
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        raise AssertionError("the guard reads no body")
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": kind,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [
+            (name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()
+        ],
+    }
+    asyncio.run(guard(scope, receive, send))
+    return sent
+
+
+def status(sent: list[MutableMapping[str, Any]]) -> int:
+    return int(sent[0]["status"])
+
+
+def headers_of(sent: list[MutableMapping[str, Any]]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8360", "localhost:1", "[::1]:8360"])
+def test_loopback_is_answered_under_its_names(host: str) -> None:
+    assert status(ask(Guard(pages), host=host)) == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8360",
+        "",
+        "127.0.0.1.evil.example",
+        "192.168.1.4",
+        "[::1",
+        "a@",
+    ],
+)
+def test_other_hosts_are_refused(host: str) -> None:
+    """DNS rebinding: a name of the attacker's that points to 127.0.0.1."""
+    assert status(ask(Guard(pages), host=host)) == 421
+    closed = ask(Guard(pages), kind="websocket", host=host)
+    assert [message["type"] for message in closed] == ["websocket.close"]
+
+
+def test_no_host_at_all_is_refused() -> None:
+    assert status(ask(Guard(pages))) == 421
+
+
+def test_in_a_network_addresses_and_the_machines_name_are_answered() -> None:
+    guard = Guard(pages, host="0.0.0.0")
+    for host in ("192.168.1.4:8360", f"{socket.gethostname()}:8360", "localhost"):
+        assert status(ask(guard, host=host)) == 200
+    assert status(ask(guard, host="evil.example")) == 421
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "http://127.0.0.1:9999", "null", "http://localhost:8360"]
+)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_pages_of_other_origins_are_refused(origin: str, kind: str) -> None:
+    sent = ask(Guard(pages), kind=kind, host="127.0.0.1:8360", origin=origin)
+    if kind == "http":
+        assert status(sent) == 403
+    else:
+        assert sent[0]["type"] == "websocket.close"
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_our_own_pages_are_answered(kind: str) -> None:
+    sent = ask(Guard(pages), kind=kind, host="localhost:8360", origin="http://localhost:8360")
+    assert sent[0]["type"] in ("http.response.start", "websocket.accept")
+    assert sent[0].get("status", 200) == 200
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [("0", 200), ("100", 200), ("101", 413), ("-1", 413), ("9e9", 413)]
+)
+def test_what_is_too_long_is_not_read(length: str, expected: int) -> None:
+    guard = Guard(pages, max_bytes=100)
+    assert status(ask(guard, host="localhost", content_length=length)) == expected
+
+
+def test_what_does_not_say_its_length_is_not_read() -> None:
+    assert status(ask(Guard(pages), host="localhost", transfer_encoding="chunked")) == 411
+
+
+def test_without_the_token_nothing_is_answered() -> None:
+    guard = Guard(pages, token="the-token")
+    assert status(ask(guard, host="localhost")) == 401
+    assert status(ask(guard, host="localhost", query="token=the-toke")) == 401
+    assert status(ask(guard, host="localhost", cookie="keisei-token=other")) == 401
+    assert status(ask(guard, host="localhost", cookie="other=the-token")) == 401
+    for query in ("", "token=the-token"):
+        assert ask(guard, kind="websocket", host="localhost", query=query)[0]["type"] == (
+            "websocket.close"
+        )
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address() -> None:
+    guard = Guard(pages, token="the-token")
+    sent = ask(guard, "/games", host="localhost", query="a=1&token=the-token&b=")
+    assert status(sent) == 303
+    assert headers_of(sent)["location"] == "/games?a=1&b="
+    cookie = headers_of(sent)["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite" in cookie
+    assert status(ask(guard, host="localhost", cookie=cookie.partition(";")[0])) == 200
+
+
+def test_the_way_back_never_leads_to_another_server() -> None:
+    guard = Guard(pages, token="the-token")
+    sent = ask(guard, "//evil.example/x", host="localhost", query="token=the-token")
+    assert headers_of(sent)["location"] == "/evil.example/x"
+
+
+@pytest.mark.parametrize("answer", [{"host": "localhost"}, {"host": "evil.example"}])
+def test_pages_load_nothing_from_elsewhere_and_are_framed_by_nobody(answer: dict[str, str]) -> None:
+    headers = headers_of(ask(Guard(pages), **answer))
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "LOCALHOST"])
+def test_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org", ""])
+def test_not_loopback(host: str) -> None:
+    assert not is_loopback(host)
