@@ -1,6 +1,7 @@
 """Moves as a list of moves shows them: as in Japanese print, or with Western letters.
 
->>> western(Replay(ShogiGame().start), Move.from_usi("7g7f"))
+>>> from keisei.shogi.notation.record import STARTPOS
+>>> western(Replay(STARTPOS), Move.from_usi("7g7f"))
 'P-7f'
 """
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, get_args
+from typing import Final
 
 from nicegui import Client, ui
 
@@ -18,70 +18,15 @@ from keisei.shogi.render_common import Lettering
 from keisei.web.board import Board, Graph, MoveList, add_pieces
 from keisei.web.dialogs import ask_sure, help_dialog, new_game_dialog, open_dialog
 from keisei.web.seats import strength_slider
+from keisei.web.strips import ExpectationBar, PlayerStrip
 from keisei.web.table import Seat, Setup, Table
 from keisei.web.theme import add_style, frame, remember, remembered
 
 _PIECES_COOKIE: Final = "keisei-pieces"
 _HINTS_COOKIE: Final = "keisei-hints"
 _CLOCK_SECONDS: Final = 0.25
-_LOW_SECONDS: Final = 10.0
 _LEAST_SHARE: Final = 0.005
 """What rounds to 0% is no candidate."""
-
-_SIDE_MARK: Final = (
-    '<svg viewBox="0 0 20 24" class="kp-mark"><path d="M10 1 17 5 19 23H1L3 5Z" fill="{}" '
-    'stroke="var(--k-soft)" stroke-width="1.5"/></svg>'
-)
-
-
-class PlayerStrip:
-    """A line above or below the board: who plays that side, and the clock."""
-
-    def __init__(self) -> None:
-        with ui.element("div").classes("kp-player") as self._strip:
-            self._mark = ui.html("", sanitize=False)
-            self._name = ui.label().classes("kp-name")
-            ui.element("span").classes("kp-dots").props('aria-label="is thinking"')
-            ui.element("div").classes("kp-grow")
-            self._clock = ui.label().classes("kp-clock")
-
-    def show(self, table: Table, color: Color) -> None:
-        """Draw a side of the table."""
-        session = table.session
-        to_move = session.end is None and session.turn is color
-        fill = "var(--k-black-side)" if color is Color.BLACK else "var(--k-white-side)"
-        self._mark.content = _SIDE_MARK.format(fill)
-        self._name.text = session.name(color)
-        self._strip.props(f'data-color="{color.name.lower()}"')
-        self._strip.classes(
-            add=" ".join(
-                name
-                for name, wanted in (
-                    ("kp-to-move", to_move),
-                    ("kp-thinking", table.thinking is color),
-                )
-                if wanted
-            ),
-            remove=" ".join(
-                name
-                for name, wanted in (
-                    ("kp-to-move", not to_move),
-                    ("kp-thinking", table.thinking is not color),
-                )
-                if wanted
-            ),
-        )
-        self.show_clock(table, color)
-
-    def show_clock(self, table: Table, color: Color) -> None:
-        """Draw the clock alone."""
-        left = table.session.time_left(color)
-        self._clock.visible = left is not None
-        if left is None:
-            return
-        self._clock.text = str(left)
-        is_low = left.main + left.byoyomi <= _LOW_SECONDS
-        self._clock.classes(add="kp-low" if is_low else "", remove="" if is_low else "kp-low")
 
 
 class PlayPage:
@@ -90,9 +35,7 @@ class PlayPage:
     def __init__(self, table: Table, *, lettering: Lettering) -> None:
         self._table = table
         known = remembered(_PIECES_COOKIE, lettering)
-        self._lettering: Lettering = (
-            "letters" if known == "letters" and known in get_args(Lettering) else "kanji"
-        )
+        self._lettering: Lettering = "letters" if known == "letters" else "kanji"
         self._hints = remembered(_HINTS_COOKIE, "on") == "on"
         self._flip = table.session.people == {Color.WHITE}
         self._client: Client = ui.context.client
@@ -123,9 +66,7 @@ class PlayPage:
     def _build_board(self) -> None:
         self._top = PlayerStrip()
         with ui.element("div").classes("kp-table"):
-            with ui.element("div").classes("kp-bar") as self._bar:
-                ui.element("div").classes("kp-black")
-            self._bar.props('role="img"')
+            self._bar = ExpectationBar()
             self._board = Board(on_move=self._move, on_command=self._command)
         self._bottom = PlayerStrip()
 
@@ -252,13 +193,7 @@ class PlayPage:
         return f"{session.name(session.turn)} is thinking …"
 
     def _draw_opinion(self, black: float | None) -> None:
-        self._bar.visible = self._table.adviser is not None
-        share = 0.5 if black is None else black
-        self._bar.style(f"--share: {share:.1%}")
-        self._bar.props(f'aria-label="Black expects {share:.0%} of the points"')
-        self._bar.classes(
-            add="kp-flipped" if self._flip else "", remove="" if self._flip else "kp-flipped"
-        )
+        self._bar.show(black, visible=self._table.adviser is not None, flip=self._flip)
         self._graph.visible = self._table.adviser is not None
         self._expectation.text = "" if black is None else f"Black {black:.0%}"
         adviser = self._table.adviser or ""

@@ -118,7 +118,8 @@ def chromium() -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright is open, an event loop runs, and other tests need their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     playwright = pytest.importorskip("playwright.sync_api")
     program = chromium()

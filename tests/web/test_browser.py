@@ -80,7 +80,7 @@ def begin(
     if sfen:
         page.get_by_label("SFEN", exact=True).fill(sfen)
     page.get_by_role("button", name="Begin").click()
-    page.wait_for_selector(".kp-dialog", state="detached")
+    page.wait_for_selector(".q-dialog", state="detached")  # its backdrop too
 
 
 def middle(locator: "Locator") -> tuple[float, float]:
@@ -95,12 +95,20 @@ def origin(page: "Page", move: str) -> "Locator":
     return page.locator(f'.kb-piece[data-square="{move[:2]}"]')
 
 
+def may_move(page: "Page", move: str) -> None:
+    """Wait until the piece of a move is one that can be moved."""
+    if move[1] != "*":
+        page.wait_for_selector(f'.kb-own[data-square="{move[:2]}"]')
+
+
 def click_move(page: "Page", move: str) -> None:
+    may_move(page, move)
     page.mouse.click(*middle(origin(page, move)))
     page.mouse.click(*middle(page.locator(f'[data-target="{move[2:4]}"]')))
 
 
 def drag_move(page: "Page", move: str) -> None:
+    may_move(page, move)
     page.mouse.move(*middle(origin(page, move)))
     page.mouse.down()
     x, y = middle(page.locator(f'[data-target="{move[2:4]}"]'))

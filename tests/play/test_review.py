@@ -1,0 +1,74 @@
+"""Opinions of whole games, against asking about each position alone."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from keisei.play.opponent import think
+from keisei.play.review import SHOWN_CANDIDATES, Reviewer
+from keisei.search.judge import Judgement
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.pieces import Color
+from keisei.shogi.position import Records
+
+LINE = ["7g7f", "3c3d", "8h2b+", "3a2b", "B*5e"]
+
+
+class Counting:
+    """A judge whose opinion is a sum of the position; it counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def judge(
+        self,
+        packed: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+    ) -> Judgement:
+        self.asked.append(len(packed))
+        width = int(legal_counts.max())
+        logits = np.sin(legal_actions[:, :width].astype(np.float64))
+        logits[np.arange(width) >= legal_counts[:, None]] = -np.inf
+        log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        values = np.sin(packed["board"].astype(np.float64).sum(axis=1) + packed["ply"])
+        return Judgement(log_probs.astype(np.float32), values.astype(np.float32))
+
+
+def test_opinions_are_those_of_the_positions_alone() -> None:
+    judge = Counting()
+    game = ShogiGame("startpos moves " + " ".join(LINE))
+    opinions = Reviewer(judge).review(game)
+    assert len(opinions) == len(LINE) + 1
+    for ply, opinion in enumerate(opinions):
+        alone = ShogiGame("startpos moves " + " ".join(LINE[:ply]))
+        thought = think(judge, alone)
+        assert [usi for usi, _ in opinion.candidates] == [
+            candidate.move.usi for candidate in thought.candidates[:SHOWN_CANDIDATES]
+        ]
+        assert [share for _, share in opinion.candidates] == pytest.approx(
+            [candidate.probability for candidate in thought.candidates[:SHOWN_CANDIDATES]]
+        )
+        value = thought.value if alone.turn is Color.BLACK else -thought.value
+        assert opinion.black == pytest.approx((1 + value) / 2)
+
+
+def test_a_position_is_asked_about_once() -> None:
+    judge = Counting()
+    reviewer = Reviewer(judge)
+    for plies in (2, 2, 3, 5, 1):
+        reviewer.review(ShogiGame("startpos moves " + " ".join(LINE[:plies])))
+    assert judge.asked == [3, 1, 2], "all the new ones of a game in one call"
+
+
+@pytest.mark.parametrize(
+    ("position", "black"),
+    [
+        ("4k4/9/4P4/9/9/9/9/9/4K4 b G 1 moves G*5b", 1.0),
+        ("4k4/9/9/9/9/9/4p4/9/4K4 w g 1 moves G*5h", 0.0),
+        ("startpos moves " + "2h3h 8b7b 3h2h 7b8b " * 3, 0.5),
+    ],
+)
+def test_after_the_end_the_result_counts(position: str, black: float) -> None:
+    opinions = Reviewer(Counting()).review(ShogiGame(position))
+    assert (opinions[-1].black, opinions[-1].candidates) == (black, ())
