@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from keisei.checkpoints.rotation import list_checkpoints
+from keisei.checkpoints.listing import list_checkpoints
 from keisei.child_processes import ended_by, in_own_group, module_environment
 from keisei.config_schema import AppConfig
 from keisei.doctor import usable_cpus

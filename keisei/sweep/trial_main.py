@@ -46,7 +46,7 @@ def main() -> None:
 
 def _train(settings: bytes) -> int:
     # Imported this late: it takes seconds, in which stdin is watched already.
-    from keisei.checkpoints.rotation import list_checkpoints
+    from keisei.checkpoints.listing import list_checkpoints
     from keisei.config_schema import AppConfig
     from keisei.errors import KeiseiError
     from keisei.run_files import CHECKPOINTS
