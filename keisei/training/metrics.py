@@ -41,6 +41,7 @@ TERMINATION_PREFIX: Final = "games/termination/"
 TIME_ENV: Final = "time/env"
 TIME_INFERENCE: Final = "time/inference"
 TIME_LEARNING: Final = "time/learning"
+TIME_WAITING: Final = "time/waiting"
 TIME_OTHER: Final = "time/other"
 
 MEMORY: Final = "memory/rss_mb"
@@ -48,7 +49,7 @@ VIDEO_MEMORY: Final = "memory/vram_mb"
 
 EVALUATION_PREFIX: Final = "eval/"
 
-TIMES: Final = (TIME_ENV, TIME_INFERENCE, TIME_LEARNING, TIME_OTHER)
+TIMES: Final = (TIME_ENV, TIME_INFERENCE, TIME_LEARNING, TIME_WAITING, TIME_OTHER)
 """Where the seconds of a step go; together they are the whole step."""
 
 MEANINGS: Final[dict[str, str]] = {
@@ -80,6 +81,7 @@ MEANINGS: Final[dict[str, str]] = {
     TIME_ENV: "Seconds of this step spent playing moves and finding the legal ones.",
     TIME_INFERENCE: "Seconds of this step in which the network chose moves, planes included.",
     TIME_LEARNING: "Seconds of this step in which the network learned.",
+    TIME_WAITING: "Seconds of this step in which the learner waited for its workers.",
     TIME_OTHER: "Seconds of this step spent on everything else.",
     MEMORY: "Memory of the process, in MB.",
     VIDEO_MEMORY: "The most that tensors took on the GPU so far, in MB; absent without one.",

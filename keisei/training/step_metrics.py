@@ -4,18 +4,16 @@ from collections import Counter
 from collections.abc import Mapping
 
 from keisei.ppo.agent import UpdateStats
-from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.rollout import RolloutStats
 from keisei.shogi.pieces import Color
 from keisei.shogi.rules import Termination
 from keisei.training import metrics
-from keisei.training.memory import resident_megabytes, video_megabytes
+from keisei.memory import resident_megabytes, video_megabytes
 
 
 def step_metrics(
     rollout: RolloutStats,
     update: UpdateStats,
-    pool: OpponentPool,
     seconds: Mapping[str, float],
     network_seconds: float,
 ) -> dict[str, float]:
@@ -32,8 +30,8 @@ def step_metrics(
         values[metrics.VIDEO_MEMORY] = video
     if rollout.outcomes:
         values |= _game_metrics(rollout)
-    if pool.is_active:
-        values[metrics.POOL_SHARE] = pool.settings.pool_share
+    if rollout.pool_share:
+        values[metrics.POOL_SHARE] = rollout.pool_share
     if rollout.pool_games:
         values[metrics.POOL_SCORE] = rollout.pool_points / rollout.pool_games
     return values

@@ -7,6 +7,7 @@ was killed goes on exactly where its last checkpoint left it.
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 
 from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
 from keisei.models.compute import choose_compute
@@ -22,12 +24,17 @@ from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
 from keisei.run_files import CHECKPOINTS
-from keisei.selfplay.pool import OpponentPool
-from keisei.selfplay.rollout import Collector
+from keisei.selfplay.parallel import (
+    ParallelSelfPlay,
+    WorkersFailedError,
+    learner_threads,
+    number_of_workers,
+)
+from keisei.selfplay.seeds import RunSeeds
+from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
-from keisei.shogi.rules import DeclarationRule, Outcome
-from keisei.shogi.vector import VectorShogi
+from keisei.shogi.rules import Outcome
 from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.events import (
     CheckpointSaved,
@@ -54,35 +61,25 @@ class Trainer:
         self.config = config
         self.run_directory = run_directory
         self.bus = bus
-        env_seed, weights_seed, *seeds = np.random.SeedSequence(config.run.seed).spawn(5)
-        torch.manual_seed(int(weights_seed.generate_state(1)[0]))
-        self.randoms = {
-            name: np.random.default_rng(seed)
-            for name, seed in zip(("acting", "learning", "pool"), seeds, strict=True)
-        }
+        seeds = RunSeeds.of(config.run.seed)
+        torch.manual_seed(seeds.weights)
+        self.learning_random = np.random.default_rng(seeds.learning)
         self.spec = feature_spec(config.env.input_features)
         compute = choose_compute(config.device)
-        self.env = VectorShogi(
-            config.env.num_games,
-            self.spec,
-            seed=int(env_seed.generate_state(1)[0]),
-            opening_plies=config.env.opening_plies,
-            ply_limit=config.env.ply_limit,
-            declaration=DeclarationRule.named(config.env.declaration),
-            threads=config.env.threads or compute.threads,
-        )
-        self.agent = PPOAgent(config, compute, self.spec, self.randoms["learning"])
-        self.pool = OpponentPool(
-            config.selfplay, config.env.num_games, self.agent.inference, self.randoms["pool"]
-        )
-        self.collector = Collector(
-            self.env,
-            self.agent.inference,
-            self.pool,
-            config.selfplay,
-            self.randoms["acting"],
-            mirror=config.ppo.mirror,
-        )
+        workers = number_of_workers(config, compute.device.type)
+        if workers:
+            compute = replace(compute, threads=learner_threads(config, workers))
+        self.agent = PPOAgent(config, compute, self.spec, self.learning_random)
+        self.selfplay: SelfPlay | ParallelSelfPlay
+        if workers:
+            self.selfplay = ParallelSelfPlay(config, workers=workers)
+        else:
+            self.selfplay = SelfPlay(
+                config,
+                self.agent.inference,
+                games=config.env.num_games,
+                threads=config.env.threads or compute.threads,
+            )
         self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
@@ -103,10 +100,14 @@ class Trainer:
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
         try:
-            with self.background:
+            with self.background, self.selfplay:
                 reason = self._train(interrupt)
         except KeyboardInterrupt:
             reason = "interrupted"
+            raise
+        except WorkersFailedError as error:
+            reason = str(error)
+            self.save()  # nothing is wrong with what has been learned
             raise
         except Exception as error:
             reason = str(error)
@@ -145,15 +146,10 @@ class Trainer:
         """Play a rollout, learn from it, and tell what happened."""
         config = self.config
         done = self._done
-        if self.update % config.selfplay.pool_interval == 0:
-            self.pool.add(self.agent.model)
-        stats = self.collector.collect(self.buffer, self.timer, self._count_game)
-        with self.timer.section("inference"):
-            last_values = self.collector.bootstrap_values()
+        self.selfplay.remember(self.agent.model, self.update)
+        stats = self.selfplay.collect(self.buffer, self.timer, self._count_game)
         with self.timer.section("learning"):
             self.buffer.finish(
-                last_values,
-                self.env.packed,
                 gamma=config.ppo.gamma,
                 gae_lambda=scheduled(
                     "linear", config.ppo.gae_lambda, config.ppo.gae_lambda_end, done
@@ -180,10 +176,8 @@ class Trainer:
         self.timestep += stats.plies
         self.update += 1
         self._is_measured = False
-        metrics = step_metrics(
-            stats, update, self.pool, self.timer.take(), self.agent.stopwatch.take()
-        )
-        self.bus.emit(StepEnd(self.progress, metrics, self.env.game(0)))
+        metrics = step_metrics(stats, update, self.timer.take(), self.agent.stopwatch.take())
+        self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
 
     def evaluate(self, games: int) -> dict[str, Score]:
         """Measure the network against its standard opponents."""
@@ -216,9 +210,8 @@ class Trainer:
         """Everything that the rest of the run depends on."""
         return {
             **self.agent.state(),
-            "env": self.env.state(),
-            "pool": self.pool.state(),
-            "randoms": {name: generator_state(random) for name, random in self.randoms.items()},
+            "selfplay": self.selfplay.state(),
+            "learning_random": generator_state(self.learning_random),
             "global_randoms": rng_state(),
             "games": self.games,
             "seconds": self.progress.seconds,
@@ -229,11 +222,14 @@ class Trainer:
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of this run."""
         state: Mapping[str, Any] = checkpoint.state
+        if "selfplay" not in state:
+            raise KeiseiError(
+                "the checkpoint was written before self-play had a state of its own, and cannot be "
+                "resumed; begin a new run with run.start_from set to this one"
+            )
         self.agent.restore(state)
-        self.env.restore(state["env"])
-        self.pool.restore(state["pool"])
-        for name, random in self.randoms.items():
-            restore_generator(random, state["randoms"][name])
+        self.selfplay.restore(state["selfplay"])
+        restore_generator(self.learning_random, state["learning_random"])
         restore_rng(state["global_randoms"])
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self.games = int(state["games"])

@@ -11,7 +11,7 @@ from keisei.evaluation.score import Score
 from keisei.shogi.rules import Termination
 from keisei.training import metrics as names
 from keisei.training.formats import count, duration, percent, short_count, small
-from keisei.training.memory import video_megabytes
+from keisei.memory import video_megabytes
 from keisei.training.metrics import evaluation_metrics, shares, strengths
 from tests.training.fake_run import fake_evaluation, fake_metrics
 
