@@ -212,6 +212,9 @@ class PPOConfig(Section):
 class ParallelConfig(Section):
     """Who plays: the learner itself, or workers beside it."""
 
+    ddp: bool = Field(
+        False, description="One of several learners that torchrun starts; gradients are averaged."
+    )
     num_workers: NonNegative | Literal["auto"] = Field(
         0, description="Worker processes that play; 0: the learner plays itself; auto: by cores."
     )

@@ -50,6 +50,10 @@ END_SECONDS: Final = 3.0
 """How long workers may take to end by themselves."""
 
 
+MOST_STARTS: Final = 1_000
+"""Replacements that a worker can have before games of another rank's numbers are played."""
+
+
 class WorkersFailedError(KeiseiError):
     """Workers failed again and again; the message holds the last one's reason."""
 
@@ -75,7 +79,7 @@ def learner_threads(config: AppConfig, workers: int) -> int:
 class ParallelSelfPlay:
     """The workers of a run. Use it as a context: it leaves no process and no memory behind."""
 
-    def __init__(self, config: AppConfig, *, workers: int) -> None:
+    def __init__(self, config: AppConfig, *, workers: int, rank: int = 0) -> None:
         if config.env.num_games % workers:
             raise KeiseiError(
                 f"{config.env.num_games} games cannot be shared fairly by {workers} workers: "
@@ -86,6 +90,7 @@ class ParallelSelfPlay:
         self._threads = config.parallel.worker_threads or 1
         self._slots = config.parallel.max_lag + 1
         self._number = workers
+        self._first_game = rank * config.env.num_games * MOST_STARTS
         self._workers: list[_Worker] = []
         self._sync: ModelSynchronizer | None = None
         self._board: ShogiGame | None = None
@@ -135,6 +140,7 @@ class ParallelSelfPlay:
             _add(total, chunk, self._update)
         for outcome, plies in total.outcomes:
             on_game_end(outcome, plies)
+        total.abandoned_games, total.failures = self.abandoned_games, self.failures
         total.workers = tuple(worker.stats for worker in self._workers)
         self._board = ShogiGame(unpack_diagram(experience.last_packed[0]))
         return total
@@ -185,7 +191,11 @@ class ParallelSelfPlay:
     def plan(self, worker: "_Worker", first_chunk: int) -> WorkerPlan:
         """What a worker is to do. Each replacement plays games of numbers that nobody had."""
         assert self._sync is not None
-        first_game = worker.number * self._games + worker.starts * self._config.env.num_games
+        first_game = (
+            self._first_game
+            + worker.starts * self._config.env.num_games
+            + worker.number * self._games
+        )
         free = [slot for slot in range(self._slots) if slot not in worker.unread]
         return WorkerPlan(
             worker=worker.number,

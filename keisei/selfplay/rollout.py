@@ -46,6 +46,12 @@ class RolloutStats:
     lag: int = 0
     """Updates by which the oldest weights that played were behind."""
 
+    abandoned_games: int = 0
+    """Games that were lost with a worker, so far."""
+
+    failures: int = 0
+    """Workers that were replaced, so far."""
+
     workers: tuple["WorkerStats", ...] = ()
     """How the workers are doing, where there are any."""
 

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import torch
 
 from keisei.config_schema import AppConfig
+from keisei.memory import resident_megabytes
 from keisei.models.compute import choose_compute
 from keisei.models.factory import build_model
 from keisei.ppo.experience import Experience
@@ -36,7 +37,6 @@ from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
-from keisei.memory import resident_megabytes
 
 BEAT_SECONDS: Final = 1.0
 """How often a worker gives a sign of life."""

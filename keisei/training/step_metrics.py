@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from keisei.memory import resident_megabytes, video_megabytes
 from keisei.ppo.agent import UpdateStats
 from keisei.selfplay.rollout import RolloutStats
 from keisei.shogi.pieces import Color
 from keisei.shogi.rules import Termination
 from keisei.training import metrics
-from keisei.memory import resident_megabytes, video_megabytes
 
 
 def step_metrics(
@@ -30,10 +30,33 @@ def step_metrics(
         values[metrics.VIDEO_MEMORY] = video
     if rollout.outcomes:
         values |= _game_metrics(rollout)
+    if rollout.workers:
+        values |= _worker_metrics(rollout)
     if rollout.pool_share:
         values[metrics.POOL_SHARE] = rollout.pool_share
     if rollout.pool_games:
         values[metrics.POOL_SCORE] = rollout.pool_points / rollout.pool_games
+    return values
+
+
+def _worker_metrics(rollout: RolloutStats) -> dict[str, float]:
+    values = {
+        metrics.POLICY_LAG: float(rollout.lag),
+        metrics.ABANDONED_GAMES: float(rollout.abandoned_games),
+        metrics.FAILURES: float(rollout.failures),
+    }
+    for worker in rollout.workers:
+        figures = (
+            worker.plies_per_second,
+            worker.waited / worker.seconds if worker.seconds else 0.0,
+            float(worker.games),
+            float(worker.version),
+            worker.memory,
+        )
+        values |= {
+            metrics.worker_metric(worker.worker, name): value
+            for name, value in zip(metrics.WORKER_FIGURES, figures, strict=True)
+        }
     return values
 
 

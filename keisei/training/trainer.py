@@ -23,6 +23,7 @@ from keisei.models.compute import choose_compute
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
+from keisei.ppo.ranks import Ranks
 from keisei.run_files import CHECKPOINTS
 from keisei.selfplay.parallel import (
     ParallelSelfPlay,
@@ -57,27 +58,33 @@ from keisei.training.step_metrics import step_metrics
 class Trainer:
     """One run, from its first ply to its last."""
 
-    def __init__(self, config: AppConfig, run_directory: Path, bus: EventBus) -> None:
+    def __init__(
+        self, config: AppConfig, run_directory: Path, bus: EventBus, ranks: Ranks | None = None
+    ) -> None:
         self.config = config
+        self.ranks = ranks or Ranks()
+        """All learners; the first of them writes, evaluates and decides when it is over."""
+
         self.run_directory = run_directory
         self.bus = bus
         seeds = RunSeeds.of(config.run.seed)
         torch.manual_seed(seeds.weights)
-        self.learning_random = np.random.default_rng(seeds.learning)
+        self.learning_random = np.random.default_rng([seeds.learning, self.ranks.rank])
         self.spec = feature_spec(config.env.input_features)
         compute = choose_compute(config.device)
         workers = number_of_workers(config, compute.device.type)
         if workers:
             compute = replace(compute, threads=learner_threads(config, workers))
-        self.agent = PPOAgent(config, compute, self.spec, self.learning_random)
+        self.agent = PPOAgent(config, compute, self.spec, self.learning_random, self.ranks)
         self.selfplay: SelfPlay | ParallelSelfPlay
         if workers:
-            self.selfplay = ParallelSelfPlay(config, workers=workers)
+            self.selfplay = ParallelSelfPlay(config, workers=workers, rank=self.ranks.rank)
         else:
             self.selfplay = SelfPlay(
                 config,
                 self.agent.inference,
                 games=config.env.num_games,
+                first_game=self.ranks.rank * config.env.num_games,
                 threads=config.env.threads or compute.threads,
             )
         self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
@@ -96,6 +103,7 @@ class Trainer:
         interrupt = interrupt or InterruptFlag()
         self._session_start = time.perf_counter()
         self.timer.take()
+        self.ranks.copy_first(self.agent.model)
         facts = run_facts(self.config, self.agent, self.buffer)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
@@ -107,7 +115,8 @@ class Trainer:
             raise
         except WorkersFailedError as error:
             reason = str(error)
-            self.save()  # nothing is wrong with what has been learned
+            if self.ranks.is_first:
+                self.save()  # nothing is wrong with what has been learned
             raise
         except Exception as error:
             reason = str(error)
@@ -120,13 +129,15 @@ class Trainer:
         """The main loop; returns why it ended."""
         while (end := self._end(interrupt)) is None:
             self.train_step()
+            if not self.ranks.is_first:
+                continue
             self._take_evaluation(self.background.poll())
             if _is_due(self.update, self.config.evaluation.interval):
                 self._evaluate_on_the_way(interrupt)
             if _is_due(self.update, self.config.checkpoint.interval):
                 self.save()
-        if self._is_measured:  # a run that had ended was resumed: there is nothing to do
-            return end
+        if self._is_measured or not self.ranks.is_first:
+            return end  # a run that had ended was resumed, or others do the rest
         if end != "interrupted":
             self._take_evaluation(self.background.finish(interrupt))
             self.evaluate(self.config.evaluation.final_games)
@@ -145,9 +156,9 @@ class Trainer:
     def train_step(self) -> None:
         """Play a rollout, learn from it, and tell what happened."""
         config = self.config
-        done = self._done
+        done = self.ranks.decided(self._done)
         self.selfplay.remember(self.agent.model, self.update)
-        stats = self.selfplay.collect(self.buffer, self.timer, self._count_game)
+        stats = self.selfplay.collect(self.buffer, self.timer, self._tell_game)
         with self.timer.section("learning"):
             self.buffer.finish(
                 gamma=config.ppo.gamma,
@@ -173,7 +184,12 @@ class Trainer:
                 ),
                 on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
             )
+        stats.plies, stats.forced_plies, games = (
+            round(self.ranks.total(number))
+            for number in (stats.plies, stats.forced_plies, len(stats.outcomes))
+        )
         self.timestep += stats.plies
+        self.games += games
         self.update += 1
         self._is_measured = False
         metrics = step_metrics(stats, update, self.timer.take(), self.agent.stopwatch.take())
@@ -228,8 +244,9 @@ class Trainer:
                 "resumed; begin a new run with run.start_from set to this one"
             )
         self.agent.restore(state)
-        self.selfplay.restore(state["selfplay"])
-        restore_generator(self.learning_random, state["learning_random"])
+        if self.ranks.is_first:  # the games of other ranks begin anew, as their number may differ
+            self.selfplay.restore(state["selfplay"])
+            restore_generator(self.learning_random, state["learning_random"])
         restore_rng(state["global_randoms"])
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self.games = int(state["games"])
@@ -243,7 +260,7 @@ class Trainer:
     def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
         if not is_in_background(self.config.evaluation, self.agent.compute):
             self.evaluate(self.config.evaluation.games)
-        elif self._end(interrupt) is None:  # else the final one measures the same network
+        elif self._own_end(interrupt) is None:  # else the final one measures the same network
             self.background.submit(self.agent.best_model, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
@@ -252,8 +269,7 @@ class Trainer:
             self.scores = dict(event.scores)
             self.bus.emit(event)
 
-    def _count_game(self, outcome: Outcome, plies: int) -> None:
-        self.games += 1
+    def _tell_game(self, outcome: Outcome, plies: int) -> None:
         self.bus.emit(GameEnd(outcome, plies))
 
     @property
@@ -267,7 +283,10 @@ class Trainer:
         )
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
-        """Why the run is over, None while it goes on."""
+        """Why the run is over, None while it goes on; all ranks hear the same."""
+        return self.ranks.decided(self._own_end(interrupt))
+
+    def _own_end(self, interrupt: InterruptFlag) -> str | None:
         if interrupt.is_set:
             return "interrupted"
         if self.timestep >= self.config.run.total_timesteps:

@@ -6,7 +6,7 @@ import pytest
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import PIECE_POINTS, material_potentials
-from keisei.shogi.packed import new_packed, pack_game
+from keisei.shogi.packed import pack_game
 
 
 def test_a_ply_takes_less_than_512_bytes() -> None:

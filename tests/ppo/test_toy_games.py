@@ -85,7 +85,9 @@ def test_ppo_solves_a_set_of_positions(
     wanted = [good_moves(ShogiGame(sfen)) for sfen in sfens]
     trainer = tiny_trainer(tmp_path, *LEARNER, f"selfplay.mate_in_one={mate_in_one}")
     assert _share_solved(trainer, sfens, wanted) < 0.7, "not by chance"
-    trainer.selfplay.env = trainer.selfplay.collector.env = VectorShogi(64, starts=sfens, ply_limit=plies)
+    trainer.selfplay.env = trainer.selfplay.collector.env = VectorShogi(
+        64, starts=sfens, ply_limit=plies
+    )
     for _ in range(UPDATES):
         trainer.train_step()
     assert _share_solved(trainer, sfens, wanted) == 1.0
