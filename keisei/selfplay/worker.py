@@ -11,6 +11,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Final, NamedTuple
 
@@ -210,8 +211,6 @@ def worker_main(plan: WorkerPlan, pipe: Connection) -> None:
         try:
             SelfPlayWorker(plan, link).run()
         except BaseException:  # noqa: BLE001 - whatever it is, the learner shall know
-            try:
+            with suppress(OSError):
                 link.tell(Failure(traceback.format_exc()))
-            except OSError:
-                pass
             sys.exit(1)

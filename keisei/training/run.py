@@ -72,13 +72,13 @@ class RunSummary:
 
 def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
     """Make a directory for a new run and train in it."""
-    with _joined(config) as (config, ranks):
+    with _joined(config) as (own_config, ranks):
         name = ranks.decided(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
         run_directory = Path(config.run.root) / name
         problem = ranks.decided(_new_directory(run_directory) if ranks.is_first else None)
         if problem is not None:
             raise KeiseiError(problem)
-        return _train(config, run_directory, ranks, profile=profile, is_resumed=False)
+        return _train(own_config, run_directory, ranks, profile=profile, is_resumed=False)
 
 
 def _new_directory(run_directory: Path) -> str | None:
@@ -97,8 +97,8 @@ def _new_directory(run_directory: Path) -> str | None:
 
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
     """Go on with a run from its newest good checkpoint."""
-    with _joined(config) as (config, ranks):
-        return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
+    with _joined(config) as (own_config, ranks):
+        return _train(own_config, run_directory, ranks, profile=profile, is_resumed=True)
 
 
 @contextmanager

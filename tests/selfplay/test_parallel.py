@@ -180,7 +180,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback()
 
 
 def test_games_must_be_shared_fairly() -> None:
-    with pytest.raises(KeiseiError, match="multiple of parallel.num_workers"):
+    with pytest.raises(KeiseiError, match="must be a multiple"):
         ParallelSelfPlay(config_with(), workers=3)
 
 
