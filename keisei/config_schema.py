@@ -219,6 +219,29 @@ class PPOConfig(Section):
         return self
 
 
+class ParallelConfig(Section):
+    """Who plays: the learner itself, or workers beside it."""
+
+    ddp: bool = Field(
+        False, description="One of several learners that torchrun starts; gradients are averaged."
+    )
+    num_workers: NonNegative | Literal["auto"] = Field(
+        0, description="Worker processes that play; 0: the learner plays itself; auto: by cores."
+    )
+    worker_threads: NonNegative = Field(
+        0, description="Threads of torch in a worker; 0: one, which wastes least."
+    )
+    max_lag: Annotated[int, Field(ge=0, le=16)] = Field(
+        1, description="Updates by which weights that play may be behind; 0: workers wait."
+    )
+    max_failures: NonNegative = Field(
+        5, description="Failures of workers in a row that are put up with before the run stops."
+    )
+    hang_seconds: Annotated[float, Field(gt=0.0)] = Field(
+        120.0, description="Seconds without a sign of life after which a worker is replaced."
+    )
+
+
 class DeviceConfig(Section):
     """Where and how the network computes."""
 
@@ -311,6 +334,9 @@ class AppConfig(Section):
         default_factory=SelfPlayConfig, description=SelfPlayConfig.__doc__
     )
     ppo: PPOConfig = Field(default_factory=PPOConfig, description=PPOConfig.__doc__)
+    parallel: ParallelConfig = Field(
+        default_factory=ParallelConfig, description=ParallelConfig.__doc__
+    )
     device: DeviceConfig = Field(default_factory=DeviceConfig, description=DeviceConfig.__doc__)
     evaluation: EvaluationConfig = Field(
         default_factory=EvaluationConfig, description=EvaluationConfig.__doc__

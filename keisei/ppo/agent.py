@@ -22,6 +22,7 @@ from keisei.ppo.inference import Inference
 from keisei.ppo.losses import LossTerms, LossWeights, explained_variance, normalized, ppo_loss
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.ppo.policy import entropy, kl_divergence, legal_log_probs
+from keisei.ppo.ranks import Ranks
 from keisei.ppo.stopwatch import Stopwatch
 from keisei.shogi.features import FeatureSpec
 
@@ -49,12 +50,20 @@ class PPOAgent:
     """The network under training, its optimizer, and the average of its weights."""
 
     def __init__(
-        self, config: AppConfig, compute: Compute, spec: FeatureSpec, random: np.random.Generator
+        self,
+        config: AppConfig,
+        compute: Compute,
+        spec: FeatureSpec,
+        random: np.random.Generator,
+        ranks: Ranks | None = None,
     ) -> None:
         self.settings: PPOConfig = config.ppo
         self.compute = compute
         self.spec = spec
         self.random = random
+        self.ranks = ranks or Ranks()
+        """The learners whose gradients are averaged with these."""
+
         self.model: ActorCritic = compute.prepare(build_model(config.model, spec.num_planes))
         self.network: ActorCritic = compute.compiled(self.model)
         self.optimizer = torch.optim.AdamW(
@@ -165,6 +174,8 @@ class PPOAgent:
     ) -> bool:
         """One pass over the rollout; False if it stopped because the policy had moved too far."""
         order = buffer.sample_order(self.random)
+        # All ranks take the same number of steps, or some would wait for others forever.
+        order = order[: self.ranks.least(len(order))]
         start = 0
         while start < len(order):
             indices = order[start : start + self.minibatch_size]
@@ -178,8 +189,10 @@ class PPOAgent:
             totals.add(terms, grad_norm, len(indices))
             start += len(indices)
             target = self.settings.target_kl
-            if target is not None and float(terms.approx_kl) > target:
-                return False
+            if target is not None:
+                mean_kl = self.ranks.total(float(terms.approx_kl)) / self.ranks.size
+                if mean_kl > target:
+                    return False
         return True
 
     def _shrink_minibatch(self) -> None:
@@ -200,11 +213,12 @@ class PPOAgent:
         self.optimizer.zero_grad(set_to_none=True)
         with self.compute.autocast():
             terms = self._loss(minibatch, weights)
-        if not bool(torch.isfinite(terms.total)):
+        if not self.ranks.all_agree(bool(torch.isfinite(terms.total))):
             self._skip("the loss is no number")
             return terms, float("nan")
         self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
         self.scaler.unscale_(self.optimizer)
+        self.ranks.average_gradients(self.model.parameters())
         grad_norm = float(
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
         )

@@ -1,11 +1,15 @@
 """A run as a whole: its directory, its listeners, its beginning and its end."""
 
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from keisei.checkpoints.network import load_network
@@ -15,6 +19,8 @@ from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.players import make_player
 from keisei.evaluation.score import Score
+from keisei.models.compute import choose_compute
+from keisei.ppo.ranks import Ranks, joined
 from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.training.display import console_level, make_display
 from keisei.training.events import Callback, EventBus, load_plugin
@@ -39,6 +45,8 @@ class RunSummary:
     games: int
     seconds: float
     scores: dict[str, Score]
+    is_first: bool = True
+    """Whether this is the learner that speaks for all."""
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -65,35 +73,65 @@ class RunSummary:
 
 def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
     """Make a directory for a new run and train in it."""
-    name = config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}"
-    run_directory = Path(config.run.root) / name
+    _require_opponents(config)
+    with _joined(config) as (own_config, ranks):
+        name = ranks.decided(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
+        run_directory = Path(config.run.root) / name
+        problem = ranks.decided(_new_directory(run_directory) if ranks.is_first else None)
+        if problem is not None:
+            raise KeiseiError(problem)
+        return _train(own_config, run_directory, ranks, profile=profile, is_resumed=False)
+
+
+def _new_directory(run_directory: Path) -> str | None:
+    """Make the directory of a new run; what is wrong if that cannot be."""
     if (run_directory / CONFIG).exists():
-        raise KeiseiError(
+        return (
             f"there is a run in {run_directory} already; go on with it by --resume "
             f"{run_directory}, or choose another --name"
         )
-    _require_opponents(config)
     try:
         run_directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise KeiseiError(f"cannot make {run_directory}: {error.strerror or error}") from error
-    return _train(config, run_directory, profile=profile, is_resumed=False)
+        return f"cannot make {run_directory}: {error.strerror or error}"
+    return None
 
 
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
     """Go on with a run from its newest good checkpoint."""
     _require_opponents(config)
-    return _train(config, run_directory, profile=profile, is_resumed=True)
+    with _joined(config) as (own_config, ranks):
+        return _train(own_config, run_directory, ranks, profile=profile, is_resumed=True)
+
+
+@contextmanager
+def _joined(config: AppConfig) -> Iterator[tuple[AppConfig, Ranks]]:
+    """The settings of this learner, and the others; it is alone unless torchrun started several."""
+    if not config.parallel.ddp:
+        yield config, Ranks()
+        return
+    device = choose_compute(config.device).device
+    if device.type == "cuda" and ":" not in config.device.device:  # each has its own
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(device)
+        own = config.device.model_copy(update={"device": str(device)})
+        config = config.model_copy(update={"device": own})
+    with joined(device) as ranks:
+        yield config, ranks
 
 
 def _train(
-    config: AppConfig, run_directory: Path, *, profile: bool, is_resumed: bool
+    config: AppConfig, run_directory: Path, ranks: Ranks, *, profile: bool, is_resumed: bool
 ) -> RunSummary:
     console = Console(stderr=True)
-    with configure_logging(run_directory, console, console_level=console_level(config)):
-        trainer = Trainer(
-            config, run_directory, EventBus(_callbacks(config, run_directory, console, profile))
-        )
+    logging_context = (
+        configure_logging(run_directory, console, console_level=console_level(config))
+        if ranks.is_first
+        else nullcontext()
+    )
+    with logging_context:
+        callbacks = _callbacks(config, run_directory, console, profile) if ranks.is_first else []
+        trainer = Trainer(config, run_directory, EventBus(callbacks), ranks)
         if is_resumed:
             checkpoint = load_newest(run_directory / CHECKPOINTS)
             if checkpoint is None:
@@ -102,12 +140,19 @@ def _train(
                 trainer.restore(checkpoint)
         elif config.run.start_from:
             trainer.agent.start_from(load_network(Path(config.run.start_from)))
-        save_config(config, run_directory / CONFIG)
+        if ranks.is_first:
+            save_config(config, run_directory / CONFIG)
         with InterruptFlag() as interrupt:
             reason = trainer.run(interrupt)
     progress = trainer.progress
     return RunSummary(
-        run_directory, reason, progress.timestep, progress.games, progress.seconds, trainer.scores
+        run_directory,
+        reason,
+        progress.timestep,
+        progress.games,
+        progress.seconds,
+        trainer.scores,
+        ranks.is_first,
     )
 
 

@@ -15,19 +15,20 @@ import torch
 
 from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
-from keisei.models.compute import choose_compute
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
+from keisei.ppo.ranks import Ranks
 from keisei.run_files import CHECKPOINTS
-from keisei.selfplay.pool import OpponentPool
-from keisei.selfplay.rollout import Collector
+from keisei.selfplay.parallel import WorkersFailedError
+from keisei.selfplay.seeds import RunSeeds
+from keisei.selfplay.sources import learner_compute, make_source
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
-from keisei.shogi.rules import DeclarationRule, Outcome
-from keisei.shogi.vector import VectorShogi
+from keisei.shogi.rules import Outcome
 from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.events import (
     CheckpointSaved,
@@ -50,39 +51,22 @@ from keisei.training.step_metrics import step_metrics
 class Trainer:
     """One run, from its first ply to its last."""
 
-    def __init__(self, config: AppConfig, run_directory: Path, bus: EventBus) -> None:
+    def __init__(
+        self, config: AppConfig, run_directory: Path, bus: EventBus, ranks: Ranks | None = None
+    ) -> None:
         self.config = config
+        self.ranks = ranks or Ranks()
+        """All learners; the first of them writes, evaluates and decides when it is over."""
+
         self.run_directory = run_directory
         self.bus = bus
-        env_seed, weights_seed, *seeds = np.random.SeedSequence(config.run.seed).spawn(5)
-        torch.manual_seed(int(weights_seed.generate_state(1)[0]))
-        self.randoms = {
-            name: np.random.default_rng(seed)
-            for name, seed in zip(("acting", "learning", "pool"), seeds, strict=True)
-        }
+        seeds = RunSeeds.of(config.run.seed)
+        torch.manual_seed(seeds.weights)
+        self.learning_random = np.random.default_rng([seeds.learning, self.ranks.rank])
         self.spec = feature_spec(config.env.input_features)
-        compute = choose_compute(config.device)
-        self.env = VectorShogi(
-            config.env.num_games,
-            self.spec,
-            seed=int(env_seed.generate_state(1)[0]),
-            opening_plies=config.env.opening_plies,
-            ply_limit=config.env.ply_limit,
-            declaration=DeclarationRule.named(config.env.declaration),
-            threads=config.env.threads or compute.threads,
-        )
-        self.agent = PPOAgent(config, compute, self.spec, self.randoms["learning"])
-        self.pool = OpponentPool(
-            config.selfplay, config.env.num_games, self.agent.inference, self.randoms["pool"]
-        )
-        self.collector = Collector(
-            self.env,
-            self.agent.inference,
-            self.pool,
-            config.selfplay,
-            self.randoms["acting"],
-            mirror=config.ppo.mirror,
-        )
+        compute = learner_compute(config)
+        self.agent = PPOAgent(config, compute, self.spec, self.learning_random, self.ranks)
+        self.selfplay = make_source(config, self.agent.inference, self.ranks.rank)
         self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
@@ -99,14 +83,20 @@ class Trainer:
         interrupt = interrupt or InterruptFlag()
         self._session_start = time.perf_counter()
         self.timer.take()
+        self.ranks.copy_first(self.agent.model)
         facts = run_facts(self.config, self.agent, self.buffer)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
         try:
-            with self.background:
+            with self.background, self.selfplay:
                 reason = self._train(interrupt)
         except KeyboardInterrupt:
             reason = "interrupted"
+            raise
+        except WorkersFailedError as error:
+            reason = str(error)
+            if self.ranks.is_first:
+                self.save()  # nothing is wrong with what has been learned
             raise
         except Exception as error:
             reason = str(error)
@@ -119,13 +109,15 @@ class Trainer:
         """The main loop; returns why it ended."""
         while (end := self._end(interrupt)) is None:
             self.train_step()
+            if not self.ranks.is_first:
+                continue
             self._take_evaluation(self.background.poll())
             if _is_due(self.update, self.config.evaluation.interval):
                 self._evaluate_on_the_way(interrupt)
             if _is_due(self.update, self.config.checkpoint.interval):
                 self.save()
-        if self._is_measured:  # a run that had ended was resumed: there is nothing to do
-            return end
+        if self._is_measured or not self.ranks.is_first:
+            return end  # a run that had ended was resumed, or others do the rest
         if end != "interrupted":
             self._take_evaluation(self.background.finish(interrupt))
             self.evaluate(self.config.evaluation.final_games)
@@ -144,16 +136,11 @@ class Trainer:
     def train_step(self) -> None:
         """Play a rollout, learn from it, and tell what happened."""
         config = self.config
-        done = self._done
-        if self.update % config.selfplay.pool_interval == 0:
-            self.pool.add(self.agent.model)
-        stats = self.collector.collect(self.buffer, self.timer, self._count_game)
-        with self.timer.section("inference"):
-            last_values = self.collector.bootstrap_values()
+        done = self.ranks.decided(self._done)
+        self.selfplay.take_weights(self.agent.model, self.update)
+        stats = self.selfplay.collect(self.buffer, self.timer, self._tell_game)
         with self.timer.section("learning"):
             self.buffer.finish(
-                last_values,
-                self.env.packed,
                 gamma=config.ppo.gamma,
                 gae_lambda=scheduled(
                     "linear", config.ppo.gae_lambda, config.ppo.gae_lambda_end, done
@@ -177,13 +164,16 @@ class Trainer:
                 ),
                 on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
             )
+        stats.plies, stats.forced_plies, games = (
+            round(self.ranks.total(number))
+            for number in (stats.plies, stats.forced_plies, len(stats.outcomes))
+        )
         self.timestep += stats.plies
+        self.games += games
         self.update += 1
         self._is_measured = False
-        metrics = step_metrics(
-            stats, update, self.pool, self.timer.take(), self.agent.stopwatch.take()
-        )
-        self.bus.emit(StepEnd(self.progress, metrics, self.env.game(0)))
+        metrics = step_metrics(stats, update, self.timer.take(), self.agent.stopwatch.take())
+        self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
 
     def evaluate(self, games: int) -> dict[str, Score]:
         """Measure the network against its standard opponents."""
@@ -216,9 +206,8 @@ class Trainer:
         """Everything that the rest of the run depends on."""
         return {
             **self.agent.state(),
-            "env": self.env.state(),
-            "pool": self.pool.state(),
-            "randoms": {name: generator_state(random) for name, random in self.randoms.items()},
+            "selfplay": self.selfplay.state(),
+            "learning_random": generator_state(self.learning_random),
             "global_randoms": rng_state(),
             "games": self.games,
             "seconds": self.progress.seconds,
@@ -229,11 +218,15 @@ class Trainer:
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of this run."""
         state: Mapping[str, Any] = checkpoint.state
+        if "selfplay" not in state:
+            raise KeiseiError(
+                "the checkpoint was written before self-play had a state of its own, and cannot be "
+                "resumed; begin a new run with run.start_from set to this one"
+            )
         self.agent.restore(state)
-        self.env.restore(state["env"])
-        self.pool.restore(state["pool"])
-        for name, random in self.randoms.items():
-            restore_generator(random, state["randoms"][name])
+        if self.ranks.is_first:  # the games of other ranks begin anew, as their number may differ
+            self.selfplay.restore(state["selfplay"])
+            restore_generator(self.learning_random, state["learning_random"])
         restore_rng(state["global_randoms"])
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self.games = int(state["games"])
@@ -247,7 +240,7 @@ class Trainer:
     def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
         if not is_in_background(self.config.evaluation, self.agent.compute):
             self.evaluate(self.config.evaluation.games)
-        elif self._end(interrupt) is None:  # else the final one measures the same network
+        elif self._own_end(interrupt) is None:  # else the final one measures the same network
             self.background.submit(self.agent.best_model, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
@@ -256,8 +249,7 @@ class Trainer:
             self.scores = dict(event.scores)
             self.bus.emit(event)
 
-    def _count_game(self, outcome: Outcome, plies: int) -> None:
-        self.games += 1
+    def _tell_game(self, outcome: Outcome, plies: int) -> None:
         self.bus.emit(GameEnd(outcome, plies))
 
     @property
@@ -271,7 +263,10 @@ class Trainer:
         )
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
-        """Why the run is over, None while it goes on."""
+        """Why the run is over, None while it goes on; all ranks hear the same."""
+        return self.ranks.decided(self._own_end(interrupt))
+
+    def _own_end(self, interrupt: InterruptFlag) -> str | None:
         if interrupt.is_set:
             return "interrupted"
         if self.timestep >= self.config.run.total_timesteps:

@@ -12,17 +12,17 @@ from keisei.models.compute import Compute
 from keisei.ppo.agent import TrainingDivergedError
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.ppo.policy import legal_log_probs
+from keisei.selfplay.source import SelfPlay
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_trainer
 
 
 def with_rollout(directory: Path, *overrides: str) -> Trainer:
     trainer = tiny_trainer(directory, *overrides)
-    trainer.pool.add(trainer.agent.model)
-    trainer.collector.collect(trainer.buffer, trainer.timer)
-    trainer.buffer.finish(
-        trainer.collector.bootstrap_values(), trainer.env.packed, gamma=0.99, gae_lambda=0.9
-    )
+    assert isinstance(trainer.selfplay, SelfPlay)
+    trainer.selfplay.pool.add(trainer.agent.model)
+    trainer.selfplay.collect(trainer.buffer, trainer.timer)
+    trainer.buffer.finish(gamma=0.99, gae_lambda=0.9)
     return trainer
 
 
@@ -52,10 +52,8 @@ def test_before_any_update_all_ratios_are_one(
 
 
 def _continue(trainer: Trainer) -> Trainer:
-    trainer.collector.collect(trainer.buffer, trainer.timer)
-    trainer.buffer.finish(
-        trainer.collector.bootstrap_values(), trainer.env.packed, gamma=0.99, gae_lambda=0.9
-    )
+    trainer.selfplay.collect(trainer.buffer, trainer.timer)
+    trainer.buffer.finish(gamma=0.99, gae_lambda=0.9)
     return trainer
 
 

@@ -1,0 +1,314 @@
+"""Self-play by worker processes on this machine, from the learner's side.
+
+Each worker has its own part of the games; an update takes one chunk of experience from each, so
+what is learned does not depend on who is faster. Workers that fail are replaced: what they had
+handed over stays, the games they were in the middle of are abandoned, and counted.
+"""
+
+import logging
+import multiprocessing
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, Final, Self
+
+from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
+from keisei.models.network import ActorCritic
+from keisei.ppo.experience import Experience
+from keisei.selfplay.communication import (
+    Beat,
+    Chunk,
+    Command,
+    Failure,
+    Order,
+    SlotRing,
+    WorkerStats,
+)
+from keisei.selfplay.model_sync import ModelSynchronizer
+from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.shared_blocks import remove_orphans
+from keisei.selfplay.timing import SectionTimer
+from keisei.selfplay.worker import GamesPlan
+from keisei.selfplay.worker_process import ProcessPlan, worker_main
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.packed import unpack_diagram
+from keisei.shogi.rules import Outcome
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+"""How often one looks whether a worker hangs."""
+
+START_SECONDS: Final = 300.0
+"""How long a worker may take to come up: kernels may have to be compiled first."""
+
+END_SECONDS: Final = 3.0
+"""How long workers may take to end by themselves."""
+
+
+MOST_STARTS: Final = 1_000
+"""Replacements that a worker can have before games of another rank's numbers are played."""
+
+
+class WorkersFailedError(KeiseiError):
+    """Workers failed again and again; the message holds the last one's reason."""
+
+
+class ParallelSelfPlay:
+    """The workers of a run. Use it as a context: it leaves no process and no memory behind."""
+
+    def __init__(self, config: AppConfig, *, workers: int, rank: int = 0) -> None:
+        if config.env.num_games % workers:
+            raise KeiseiError(
+                f"{config.env.num_games} games cannot be shared fairly by {workers} workers: "
+                "env.num_games must be a multiple of parallel.num_workers"
+            )
+        self._config = config
+        self._games = config.env.num_games // workers
+        self._threads = config.parallel.worker_threads or 1
+        self._slots = config.parallel.max_lag + 1
+        self._number = workers
+        self._first_game = rank * config.env.num_games * MOST_STARTS
+        self._workers: list[_Worker] = []
+        self._slab: ModelSynchronizer | None = None
+        self._board: ShogiGame | None = None
+        self._version = 0
+        self._failures_in_a_row = 0
+        self.abandoned_games = 0
+        self.failures = 0
+
+    def take_weights(self, model: ActorCritic, version: int) -> None:
+        """Let all workers play with the network as it is now, after `version` updates.
+
+        The first time they are started.
+        """
+        self._version = version
+        if self._slab is None:
+            remove_orphans()
+            self._slab = ModelSynchronizer(model)
+            self._workers = [_Worker(self, number) for number in range(self._number)]
+            for worker in self._workers:
+                worker.start(version)
+        self._slab.publish(model, version)
+        for worker in self._workers:
+            worker.order(Command.WEIGHTS, version)
+
+    def collect(
+        self,
+        experience: Experience,
+        timer: SectionTimer,
+        on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
+    ) -> RolloutStats:
+        """Fill `experience` with one chunk of each worker.
+
+        Raises:
+            WorkersFailedError: Too many workers failed, one after the other.
+        """
+        with timer.section("waiting"):
+            while not all(worker.chunks for worker in self._workers):
+                self._listen()
+        total = RolloutStats()
+        for worker in self._workers:
+            chunk = worker.chunks.popleft()
+            experience.take(worker.ring[chunk.slot], worker.number * self._games)
+            worker.order(Command.FREE, chunk.slot)
+            worker.unread.discard(chunk.slot)
+            _add(total, chunk, self._version)
+        for outcome, plies in total.outcomes:
+            on_game_end(outcome, plies)
+        total.abandoned_games, total.failures = self.abandoned_games, self.failures
+        total.workers = tuple(worker.stats for worker in self._workers)
+        self._board = ShogiGame(unpack_diagram(experience.last_packed[0]))
+        return total
+
+    def pause(self) -> None:
+        """Let all workers stand still until `resume`."""
+        self._order_all(Command.PAUSE)
+
+    def resume(self) -> None:
+        """Let them go on."""
+        self._order_all(Command.RESUME)
+
+    def reset(self) -> None:
+        """Let all workers abandon their games and begin new ones."""
+        self.abandoned_games += self._config.env.num_games
+        self._order_all(Command.RESET)
+
+    @property
+    def board(self) -> ShogiGame | None:
+        """A position of a game under way, to look at."""
+        return self._board
+
+    def state(self) -> dict[str, Any]:
+        """Games in workers are not kept: a resumed run begins new ones."""
+        return {"abandoned_games": self.abandoned_games + self._config.env.num_games}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on counting."""
+        self.abandoned_games = int(state.get("abandoned_games", 0))
+
+    def close(self) -> None:
+        """End all workers and free all memory."""
+        for worker in self._workers:
+            worker.order(Command.STOP)
+        deadline = time.monotonic() + END_SECONDS
+        for worker in self._workers:
+            worker.close(deadline)
+        if self._slab is not None:
+            self._slab.close()
+        self._workers, self._slab = [], None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def plan(self, worker: "_Worker", first_chunk: int) -> ProcessPlan:
+        """What a worker is to do. Each replacement plays games of numbers that nobody had."""
+        assert self._slab is not None
+        first_game = (
+            self._first_game
+            + worker.starts * self._config.env.num_games
+            + worker.number * self._games
+        )
+        free = [slot for slot in range(self._slots) if slot not in worker.unread]
+        return ProcessPlan(
+            worker=worker.number,
+            games=GamesPlan(self._config.model_dump_json(), first_game, self._games, self._threads),
+            first_chunk=first_chunk,
+            max_lag=self._config.parallel.max_lag,
+            slab=self._slab.name,
+            ring=worker.ring.plan(free),
+        )
+
+    def new_ring(self) -> SlotRing:
+        """Slots for one worker."""
+        return SlotRing(self._config.selfplay.rollout_plies, self._games, self._slots)
+
+    def _order_all(self, command: Command) -> None:
+        for worker in self._workers:
+            worker.order(command)
+
+    def _listen(self) -> None:
+        """Take what workers have to say, and replace those that are gone or hang."""
+        pipes = {worker.pipe: worker for worker in self._workers if worker.pipe is not None}
+        for pipe in wait(list(pipes), LOOK_SECONDS):
+            assert isinstance(pipe, Connection)
+            worker = pipes[pipe]
+            try:
+                message = pipe.recv()
+            except (EOFError, OSError):
+                self._replace(worker, worker.last_words())
+                continue
+            worker.last_sign = time.monotonic()
+            if isinstance(message, Chunk):
+                worker.chunks.append(message)
+                worker.unread.add(message.slot)
+                self._failures_in_a_row = 0
+            elif isinstance(message, Beat):
+                worker.stats = message.stats
+                worker.is_up = True
+            elif isinstance(message, Failure):
+                self._replace(worker, message.reason)
+        for worker in self._workers:
+            limit = self._config.parallel.hang_seconds if worker.is_up else START_SECONDS
+            silent = time.monotonic() - worker.last_sign
+            if silent > limit:
+                self._replace(worker, f"no sign of life for {silent:.0f} s")
+
+    def _replace(self, worker: "_Worker", reason: str) -> None:
+        self.failures += 1
+        self._failures_in_a_row += 1
+        self.abandoned_games += self._games
+        logger.error("worker %d failed and is replaced: %s", worker.number, reason)
+        if self._failures_in_a_row > self._config.parallel.max_failures:
+            raise WorkersFailedError(
+                f"workers failed {self._failures_in_a_row} times in a row, the last one because: "
+                f"{reason}"
+            )
+        worker.kill()
+        worker.start(self._version + len(worker.chunks))
+        worker.order(Command.WEIGHTS, self._version)
+
+
+class _Worker:
+    """A worker process as the learner sees it."""
+
+    def __init__(self, owner: ParallelSelfPlay, number: int) -> None:
+        self.number = number
+        self.ring = owner.new_ring()
+        self.chunks: deque[Chunk] = deque()
+        """Filled and not yet read, the oldest first."""
+
+        self.unread: set[int] = set()
+        """Their slots."""
+
+        self.pipe: Connection | None = None
+        self.stats = WorkerStats(number, 0)
+        self.starts = 0
+        self.is_up = False
+        self.last_sign = time.monotonic()
+        self._owner = owner
+        self._process: SpawnProcess | None = None
+
+    def start(self, first_chunk: int) -> None:
+        """Give it a process."""
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        plan = self._owner.plan(self, first_chunk)
+        self._process = context.Process(
+            target=worker_main, args=(plan, other), name=f"keisei-worker-{self.number}", daemon=True
+        )
+        self._process.start()
+        other.close()
+        self.starts += 1
+        self.is_up = False
+        self.last_sign = time.monotonic()
+
+    def order(self, command: Command, argument: int = 0) -> None:
+        """Tell it something; one that is gone is noticed elsewhere."""
+        if self.pipe is not None:
+            with suppress(OSError):
+                self.pipe.send(Order(command, argument))
+
+    def last_words(self) -> str:
+        """Why its process ended, as far as one can tell."""
+        assert self._process is not None
+        self._process.join(1.0)
+        return f"its process ended with exit code {self._process.exitcode}"
+
+    def kill(self) -> None:
+        """End its process for certain."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+        if self.pipe is not None:
+            self.pipe.close()
+        self._process = self.pipe = None
+
+    def close(self, deadline: float) -> None:
+        """Wait for its end until `deadline`, and free its memory."""
+        if self._process is not None:
+            self._process.join(max(0.0, deadline - time.monotonic()))
+        self.kill()
+        self.ring.close()
+
+
+def _add(total: RolloutStats, chunk: Chunk, version: int) -> None:
+    part = chunk.rollout
+    total.outcomes += part.outcomes
+    total.plies += part.plies
+    total.learned_plies += part.learned_plies
+    total.forced_plies += part.forced_plies
+    total.pool_points += part.pool_points
+    total.pool_games += part.pool_games
+    total.pool_share = max(total.pool_share, part.pool_share)
+    total.lag = max(total.lag, version - chunk.version)
+    for name, seconds in chunk.seconds.items():
+        total.worker_seconds[name] = total.worker_seconds.get(name, 0.0) + seconds
