@@ -228,6 +228,10 @@ class ParallelConfig(Section):
     num_workers: NonNegative | Literal["auto"] = Field(
         0, description="Worker processes that play; 0: the learner plays itself; auto: by cores."
     )
+    inference: Literal["auto", "workers", "server"] = Field(
+        "auto",
+        description="Whom workers ask: a network of their own, or a server; auto: that on a GPU.",
+    )
     worker_threads: NonNegative = Field(
         0, description="Threads of torch in a worker; 0: one, which wastes least."
     )

@@ -19,6 +19,7 @@ from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.models.network import ActorCritic
 from keisei.ppo.experience import Experience
+from keisei.ppo.ranks import Ranks
 from keisei.selfplay.communication import (
     Beat,
     Chunk,
@@ -26,8 +27,10 @@ from keisei.selfplay.communication import (
     Failure,
     Order,
     SlotRing,
+    WorkersFailedError,
     WorkerStats,
 )
+from keisei.selfplay.inference_server import InferenceServer, is_served
 from keisei.selfplay.model_sync import ModelSynchronizer
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.shared_blocks import remove_orphans
@@ -50,33 +53,46 @@ END_SECONDS: Final = 3.0
 """How long workers may take to end by themselves."""
 
 
-MOST_STARTS: Final = 1_000
-"""Replacements that a worker can have before games of another rank's numbers are played."""
-
-
-class WorkersFailedError(KeiseiError):
-    """Workers failed again and again; the message holds the last one's reason."""
-
-
 class ParallelSelfPlay:
     """The workers of a run. Use it as a context: it leaves no process and no memory behind."""
 
-    def __init__(self, config: AppConfig, *, workers: int, rank: int = 0) -> None:
+    def __init__(
+        self,
+        config: AppConfig,
+        *,
+        workers: int,
+        ranks: Ranks | None = None,
+        main: Callable[[ProcessPlan, Connection], None] = worker_main,
+    ) -> None:
+        """Set out the work; the workers are started with the first weights.
+
+        Args:
+            config: the settings of the run.
+            workers: how many there are.
+            ranks: all learners, of which this is one.
+            main: what the process of a worker does.
+        """
         if config.env.num_games % workers:
             raise KeiseiError(
                 f"{config.env.num_games} games cannot be shared fairly by {workers} workers: "
                 "env.num_games must be a multiple of parallel.num_workers"
             )
         self._config = config
+        self.main = main
         self._games = config.env.num_games // workers
         self._threads = config.parallel.worker_threads or 1
         self._slots = config.parallel.max_lag + 1
         self._number = workers
-        self._first_game = rank * config.env.num_games * MOST_STARTS
+        self._ranks = ranks or Ranks()
+        self._generation = 0
+        """Counts beginnings: each begins games of numbers that nobody had before."""
+
         self._workers: list[_Worker] = []
         self._slab: ModelSynchronizer | None = None
+        self._server: InferenceServer | None = None
         self._board: ShogiGame | None = None
         self._version = 0
+        self._is_paused = False
         self._failures_in_a_row = 0
         self.abandoned_games = 0
         self.failures = 0
@@ -91,9 +107,13 @@ class ParallelSelfPlay:
             remove_orphans()
             self._slab = ModelSynchronizer(model)
             self._workers = [_Worker(self, number) for number in range(self._number)]
+            if is_served(self._config, model):
+                self._server = InferenceServer(self._config, self._games, self._number, self._slab)
             for worker in self._workers:
                 worker.start(version)
         self._slab.publish(model, version)
+        if self._server is not None:
+            self._server.take_weights(version)
         for worker in self._workers:
             worker.order(Command.WEIGHTS, version)
 
@@ -127,10 +147,12 @@ class ParallelSelfPlay:
 
     def pause(self) -> None:
         """Let all workers stand still until `resume`."""
+        self._is_paused = True
         self._order_all(Command.PAUSE)
 
     def resume(self) -> None:
         """Let them go on."""
+        self._is_paused = False
         self._order_all(Command.RESUME)
 
     def reset(self) -> None:
@@ -145,11 +167,15 @@ class ParallelSelfPlay:
 
     def state(self) -> dict[str, Any]:
         """Games in workers are not kept: a resumed run begins new ones."""
-        return {"abandoned_games": self.abandoned_games + self._config.env.num_games}
+        return {
+            "abandoned_games": self.abandoned_games + self._config.env.num_games,
+            "generation": self._generation,
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on counting."""
-        self.abandoned_games = int(state.get("abandoned_games", 0))
+        """Go on counting; a run of one process has nothing that workers could go on with."""
+        self.abandoned_games = int(state.get("abandoned_games", self._config.env.num_games))
+        self._generation = int(state.get("generation", 0)) + 1
 
     def close(self) -> None:
         """End all workers and free all memory."""
@@ -158,9 +184,11 @@ class ParallelSelfPlay:
         deadline = time.monotonic() + END_SECONDS
         for worker in self._workers:
             worker.close(deadline)
+        if self._server is not None:
+            self._server.close()
         if self._slab is not None:
             self._slab.close()
-        self._workers, self._slab = [], None
+        self._workers, self._slab, self._server = [], None, None
 
     def __enter__(self) -> Self:
         return self
@@ -169,17 +197,20 @@ class ParallelSelfPlay:
         self.close()
 
     def plan(self, worker: "_Worker", first_chunk: int) -> ProcessPlan:
-        """What a worker is to do. Each replacement plays games of numbers that nobody had."""
+        """What a worker is to do."""
         assert self._slab is not None
-        first_game = (
-            self._first_game
-            + worker.starts * self._config.env.num_games
-            + worker.number * self._games
-        )
+        round_of_games = self._generation * self._ranks.size + self._ranks.rank
+        first_game = round_of_games * self._config.env.num_games + worker.number * self._games
         free = [slot for slot in range(self._slots) if slot not in worker.unread]
         return ProcessPlan(
             worker=worker.number,
-            games=GamesPlan(self._config.model_dump_json(), first_game, self._games, self._threads),
+            games=GamesPlan(
+                config_json=self._config.model_dump_json(),
+                first_game=first_game,
+                games=self._games,
+                threads=self._threads,
+                desk=self._server.desk(worker.number) if self._server is not None else None,
+            ),
             first_chunk=first_chunk,
             max_lag=self._config.parallel.max_lag,
             slab=self._slab.name,
@@ -200,26 +231,35 @@ class ParallelSelfPlay:
         for pipe in wait(list(pipes), LOOK_SECONDS):
             assert isinstance(pipe, Connection)
             worker = pipes[pipe]
-            try:
-                message = pipe.recv()
-            except (EOFError, OSError):
-                self._replace(worker, worker.last_words())
-                continue
-            worker.last_sign = time.monotonic()
-            if isinstance(message, Chunk):
-                worker.chunks.append(message)
-                worker.unread.add(message.slot)
-                self._failures_in_a_row = 0
-            elif isinstance(message, Beat):
-                worker.stats = message.stats
-                worker.is_up = True
-            elif isinstance(message, Failure):
-                self._replace(worker, message.reason)
+            if (reason := self._hear(worker)) is not None:
+                self._replace(worker, reason)
         for worker in self._workers:
             limit = self._config.parallel.hang_seconds if worker.is_up else START_SECONDS
             silent = time.monotonic() - worker.last_sign
             if silent > limit:
+                worker.kill()
+                self._hear(worker)  # what it had handed over counts
                 self._replace(worker, f"no sign of life for {silent:.0f} s")
+
+    def _hear(self, worker: "_Worker") -> str | None:
+        """Take all that a worker has said; if it has ended, returns why."""
+        assert worker.pipe is not None
+        try:
+            while worker.pipe.poll():
+                message = worker.pipe.recv()
+                worker.last_sign = time.monotonic()
+                if isinstance(message, Chunk):
+                    worker.chunks.append(message)
+                    worker.unread.add(message.slot)
+                    self._failures_in_a_row = 0
+                elif isinstance(message, Beat):
+                    worker.stats = message.stats
+                    worker.is_up = True
+                elif isinstance(message, Failure):
+                    return message.reason
+        except (EOFError, OSError):
+            return worker.last_words()
+        return None
 
     def _replace(self, worker: "_Worker", reason: str) -> None:
         self.failures += 1
@@ -231,9 +271,12 @@ class ParallelSelfPlay:
                 f"workers failed {self._failures_in_a_row} times in a row, the last one because: "
                 f"{reason}"
             )
+        self._generation += 1
         worker.kill()
         worker.start(self._version + len(worker.chunks))
         worker.order(Command.WEIGHTS, self._version)
+        if self._is_paused:
+            worker.order(Command.PAUSE)
 
 
 class _Worker:
@@ -250,23 +293,26 @@ class _Worker:
 
         self.pipe: Connection | None = None
         self.stats = WorkerStats(number, 0)
-        self.starts = 0
         self.is_up = False
         self.last_sign = time.monotonic()
         self._owner = owner
         self._process: SpawnProcess | None = None
 
     def start(self, first_chunk: int) -> None:
-        """Give it a process."""
+        """Give it a new process."""
+        if self.pipe is not None:
+            self.pipe.close()
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         plan = self._owner.plan(self, first_chunk)
         self._process = context.Process(
-            target=worker_main, args=(plan, other), name=f"keisei-worker-{self.number}", daemon=True
+            target=self._owner.main,
+            args=(plan, other),
+            name=f"keisei-worker-{self.number}",
+            daemon=True,
         )
         self._process.start()
         other.close()
-        self.starts += 1
         self.is_up = False
         self.last_sign = time.monotonic()
 
@@ -278,7 +324,8 @@ class _Worker:
 
     def last_words(self) -> str:
         """Why its process ended, as far as one can tell."""
-        assert self._process is not None
+        if self._process is None:
+            return "it was killed"
         self._process.join(1.0)
         return f"its process ended with exit code {self._process.exitcode}"
 
@@ -288,15 +335,15 @@ class _Worker:
             self._process.kill()
             self._process.join()
             self._process.close()
-        if self.pipe is not None:
-            self.pipe.close()
-        self._process = self.pipe = None
+        self._process = None
 
     def close(self, deadline: float) -> None:
         """Wait for its end until `deadline`, and free its memory."""
         if self._process is not None:
             self._process.join(max(0.0, deadline - time.monotonic()))
         self.kill()
+        if self.pipe is not None:
+            self.pipe.close()
         self.ring.close()
 
 

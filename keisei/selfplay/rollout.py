@@ -10,7 +10,7 @@ import numpy.typing as npt
 from keisei.config_schema import SelfPlayConfig
 from keisei.ppo.experience import Experience
 from keisei.ppo.inference import Inference
-from keisei.search.judge import padded_width
+from keisei.search.judge import Judge, padded_width
 from keisei.search.mates import MateRule
 from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.timing import SectionTimer
@@ -67,7 +67,7 @@ class Collector:
     def __init__(
         self,
         env: VectorShogi,
-        inference: Inference,
+        judge: Judge,
         pool: OpponentPool,
         settings: SelfPlayConfig,
         luck: npt.NDArray[np.uint64],
@@ -78,7 +78,7 @@ class Collector:
 
         Args:
             env: the games.
-            inference: the network that plays and learns.
+            judge: the network that plays and learns.
             pool: earlier selves, who play one side in some games.
             settings: how it plays.
             luck: ``[N]``, not 0: the state of each game's own chance. So a game is the same
@@ -86,7 +86,7 @@ class Collector:
             mirror: whether half of the positions are shown mirrored.
         """
         self.env = env
-        self.inference = inference
+        self.judge = judge
         self.pool = pool
         self.settings = settings
         self.luck = luck
@@ -115,7 +115,7 @@ class Collector:
         with timer.section("inference"):
             env = self.env
             buffer.last_packed[...] = env.packed
-            buffer.last_values[...] = self.inference.judge(
+            buffer.last_values[...] = self.judge.judge(
                 env.packed, env.legal_actions, env.legal_counts
             ).values
         stats.plies = len(buffer)
@@ -138,7 +138,7 @@ class Collector:
             if self.mirror:
                 legal = self._mirror(packed, legal)
         with timer.section("inference"):
-            log_probs, values = self.inference.judge(packed, legal, env.legal_counts)
+            log_probs, values = self.judge.judge(packed, legal, env.legal_counts)
             columns = draw_moves(log_probs, self.luck)
             if opponent is not None and frozen.any():
                 columns[frozen] = self._frozen_columns(opponent, frozen)

@@ -12,6 +12,7 @@ from keisei.config_schema import AppConfig
 from keisei.models.network import ActorCritic
 from keisei.ppo.experience import Experience
 from keisei.ppo.inference import Inference
+from keisei.search.judge import Judge
 from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.rollout import Collector, RolloutStats
 from keisei.selfplay.seeds import RunSeeds
@@ -67,6 +68,7 @@ class SelfPlay:
         games: int,
         first_game: int = 0,
         threads: int,
+        judge: Judge | None = None,
     ) -> None:
         """Begin the games.
 
@@ -76,6 +78,7 @@ class SelfPlay:
             games: how many are played here.
             first_game: the number of the first of them.
             threads: that step them.
+            judge: asked instead of the network here, which then plays for earlier selves only.
         """
         seeds = RunSeeds.of(config.run.seed)
         self.env = VectorShogi(
@@ -92,7 +95,7 @@ class SelfPlay:
         self.pool = OpponentPool(config.selfplay, games, inference, self.pool_random)
         self.collector = Collector(
             self.env,
-            inference,
+            judge or inference,
             self.pool,
             config.selfplay,
             random_states(seeds.acting, games, first_game),

@@ -6,19 +6,20 @@ from keisei.config_schema import AppConfig
 from keisei.doctor import usable_cpus
 from keisei.models.compute import Compute, choose_compute
 from keisei.ppo.inference import Inference
+from keisei.ppo.ranks import Ranks
 from keisei.selfplay.parallel import ParallelSelfPlay
 from keisei.selfplay.source import GameSource, SelfPlay
 
 
-def make_source(config: AppConfig, inference: Inference, rank: int) -> GameSource:
-    """The games of a learner, which is `rank` of several."""
+def make_source(config: AppConfig, inference: Inference, ranks: Ranks) -> GameSource:
+    """The games of a learner, which may be one of several."""
     if workers := number_of_workers(config, inference.compute):
-        return ParallelSelfPlay(config, workers=workers, rank=rank)
+        return ParallelSelfPlay(config, workers=workers, ranks=ranks)
     return SelfPlay(
         config,
         inference,
         games=config.env.num_games,
-        first_game=rank * config.env.num_games,
+        first_game=ranks.rank * config.env.num_games,
         threads=config.env.threads or inference.compute.threads,
     )
 

@@ -14,6 +14,7 @@ from keisei.models.compute import choose_compute
 from keisei.models.factory import build_model
 from keisei.ppo.experience import Experience
 from keisei.ppo.inference import Inference
+from keisei.selfplay.inference_server import Desk, ServedJudge
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.timing import SectionTimer
@@ -31,6 +32,9 @@ class GamesPlan(NamedTuple):
     threads: int
     """Of torch."""
 
+    desk: Desk | None = None
+    """Where the network is asked; None: a copy of it here is."""
+
 
 class SelfPlayWorker:
     """Plays its games with the weights that it was given last."""
@@ -41,7 +45,10 @@ class SelfPlayWorker:
         compute = choose_compute(config.device)
         self.model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
         self.version = -1
-        """Of its weights: the updates that went into them. Negative: it has none yet."""
+        """Of its weights: the updates that went into them. Negative: it has none yet.
+
+        A server that is asked instead has these weights or newer ones.
+        """
 
         self._selfplay = SelfPlay(
             config,
@@ -49,6 +56,7 @@ class SelfPlayWorker:
             games=plan.games,
             first_game=plan.first_game,
             threads=1,
+            judge=ServedJudge(plan.desk) if plan.desk is not None else None,
         )
         self._pool_interval = config.selfplay.pool_interval
 

@@ -168,7 +168,8 @@ def time_line(state: RunState, width: int, glyphs: Glyphs) -> Text:
     for label, share, style, shade in zip(
         _TIME_LABELS, shares, _TIME_STYLES, glyphs.shades, strict=True
     ):
-        legend.append(f" {shade} ", style).append(f"{label} {100 * share:.0f}", "dim")
+        if share > 0.0:
+            legend.append(f" {shade} ", style).append(f"{label} {100 * share:.0f}", "dim")
     line = labelled("time in %")
     room = width - line.cell_len - legend.cell_len
     if room > 5:
@@ -183,9 +184,10 @@ def time_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
     for label, name, share, style, shade in zip(
         _TIME_LABELS, names.TIMES, shares, _TIME_STYLES, glyphs.shades, strict=True
     ):
-        line = Text().append(f"{shade} ", style).append(f"{label:<{LABEL_WIDTH - 2}} ", "dim")
-        line.append(f"{percent(share):>5}, {small(state.metric(name))} s")
-        lines.append(fit(line, width, glyphs))
+        if share > 0.0:
+            line = Text().append(f"{shade} ", style).append(f"{label:<{LABEL_WIDTH - 2}} ", "dim")
+            line.append(f"{percent(share):>5}, {small(state.metric(name))} s")
+            lines.append(fit(line, width, glyphs))
     return lines
 
 

@@ -23,7 +23,7 @@ from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
 from keisei.ppo.ranks import Ranks
 from keisei.run_files import CHECKPOINTS
-from keisei.selfplay.parallel import WorkersFailedError
+from keisei.selfplay.communication import WorkersFailedError
 from keisei.selfplay.seeds import RunSeeds
 from keisei.selfplay.sources import learner_compute, make_source
 from keisei.selfplay.timing import SectionTimer
@@ -66,7 +66,7 @@ class Trainer:
         self.spec = feature_spec(config.env.input_features)
         compute = learner_compute(config)
         self.agent = PPOAgent(config, compute, self.spec, self.learning_random, self.ranks)
-        self.selfplay = make_source(config, self.agent.inference, self.ranks.rank)
+        self.selfplay = make_source(config, self.agent.inference, self.ranks)
         self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
