@@ -5,6 +5,7 @@ While the server judges, the boards of others gather; the next call takes them a
 as large as the server is behind. New weights come to it as they come to workers.
 """
 
+import logging
 import multiprocessing
 import secrets
 import signal
@@ -22,6 +23,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from keisei.child_processes import spawn_context
 from keisei.config_schema import AppConfig
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.models.compute import choose_compute
@@ -35,6 +37,8 @@ from keisei.selfplay.shared_blocks import attach_block, create_block, release_bl
 from keisei.shogi.features import feature_spec
 from keisei.shogi.packed import PACKED
 from keisei.shogi.position import Records
+
+logger = logging.getLogger(__name__)
 
 START_SECONDS: Final = 300.0
 """How long the server may take to come up: a compiler may have to run first."""
@@ -221,19 +225,19 @@ class _Server:
                 self._dismiss(pipe)
         if not questions:
             return
+        ends = np.cumsum([question.boards for *_, question in questions])
         width = max(question.width for *_, question in questions)
-        boards = [question.boards for *_, question in questions]
-        blocks = [block for _, block, _ in questions]
-        parts = list(zip(blocks, boards, strict=True))
-        judgement = self._inference.judge(
-            np.concatenate([block.packed[:number] for block, number in parts]).view(np.recarray),
-            np.concatenate([block.legal_actions[:number, :width] for block, number in parts]),
-            np.concatenate([block.legal_counts[:number] for block, number in parts]),
-        )
-        first = 0
-        for pipe, block, question in questions:
-            rows = slice(first, first + question.boards)
-            first += question.boards
+        packed = np.empty(ends[-1], dtype=PACKED).view(np.recarray)
+        legal_actions = np.empty((ends[-1], width), dtype=np.uint16)
+        legal_counts = np.empty(ends[-1], dtype=np.int32)
+        for end, (_, block, question) in zip(ends, questions, strict=True):
+            rows = slice(end - question.boards, end)
+            packed[rows] = block.packed[: question.boards]
+            legal_actions[rows] = block.legal_actions[: question.boards, :width]
+            legal_counts[rows] = block.legal_counts[: question.boards]
+        judgement = self._inference.judge(packed, legal_actions, legal_counts)
+        for end, (pipe, block, question) in zip(ends, questions, strict=True):
+            rows = slice(end - question.boards, end)
             columns = min(question.width, judgement.log_probs.shape[1])
             answer = block.log_probs[: question.boards, : question.width]
             answer[:, columns:] = -np.inf
@@ -296,6 +300,8 @@ class InferenceServer:
             ServerGoneError: It cannot be started; the message holds its traceback.
         """
         if self._process is None or not self._process.is_alive():
+            if self._process is not None:
+                logger.error("the inference server is gone and is replaced: %s", self._last_words())
             self._start()
         block = self._blocks[worker]
         return Desk(self._address, self._key, block.name, block.games)
@@ -307,7 +313,7 @@ class InferenceServer:
 
     def _start(self) -> None:
         self._stop(0.0)
-        context = multiprocessing.get_context("spawn")
+        context = spawn_context()
         self._orders, other = context.Pipe()
         plan = ServerPlan(self._config.model_dump_json(), self._slab.name, self._key)
         self._process = context.Process(
@@ -326,6 +332,14 @@ class InferenceServer:
             raise ServerGoneError(f"the inference server failed: {answer.reason}")
         self._address = answer
         self.take_weights(self._version)
+
+    def _last_words(self) -> str:
+        assert self._orders is not None
+        with suppress(EOFError, OSError):
+            while self._orders.poll():
+                if isinstance(message := self._orders.recv(), Failure):
+                    return message.reason
+        return "it was killed"
 
     def _stop(self, seconds: float) -> None:
         if self._process is None or self._orders is None:

@@ -6,7 +6,6 @@ handed over stays, the games they were in the middle of are abandoned, and count
 """
 
 import logging
-import multiprocessing
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final, Self
 
+from keisei.child_processes import spawn_context
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.models.network import ActorCritic
@@ -302,7 +302,7 @@ class _Worker:
         """Give it a new process."""
         if self.pipe is not None:
             self.pipe.close()
-        context = multiprocessing.get_context("spawn")
+        context = spawn_context()
         self.pipe, other = context.Pipe()
         plan = self._owner.plan(self, first_chunk)
         self._process = context.Process(

@@ -17,6 +17,7 @@ from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
+from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.players import make_player
 from keisei.evaluation.score import Score
 from keisei.models.compute import choose_compute
@@ -45,6 +46,9 @@ class RunSummary:
     games: int
     seconds: float
     scores: dict[str, Score]
+    manner: str
+    """How the network played for its scores."""
+
     is_first: bool = True
     """Whether this is the learner that speaks for all."""
 
@@ -64,6 +68,7 @@ class RunSummary:
             f"{self.reason}: {self.timestep:,} plies, {self.games:,} games, "
             f"{self.seconds / 60:.1f} minutes",
             *(f"  against {name}: {score}" for name, score in self.scores.items()),
+            *([f"  playing {self.manner}"] if self.scores else []),
             f"report: {self.run_directory / REPORT}",
             f"play it: keisei play {self.run_directory}",
             f"go on with: keisei train --resume {self.run_directory}",
@@ -152,6 +157,7 @@ def _train(
         progress.games,
         progress.seconds,
         trainer.scores,
+        manner_of_play(config.evaluation.temperature, config.evaluation.mate_plies),
         ranks.is_first,
     )
 

@@ -32,6 +32,7 @@ from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.sources import learner_compute, number_of_workers
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
+from keisei.shogi.packed import PACKED
 from tests.tiny import tiny_config
 
 SHARED = Path("/dev/shm")
@@ -54,8 +55,9 @@ def model_of(config: AppConfig) -> ActorCritic:
 
 def fingerprints(experience: Experience) -> Counter[bytes]:
     """Each game's plies: positions and moves."""
+    fields = [experience.packed[name] for name in PACKED.names or ()]  # without the gaps between
     return Counter(
-        experience.packed[:, game].tobytes() + experience.actions[:, game].tobytes()
+        b"".join(array[:, game].tobytes() for array in (*fields, experience.actions))
         for game in range(experience.games)
     )
 
