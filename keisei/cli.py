@@ -15,11 +15,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from keisei import __version__
+from keisei.commands.annotate import annotate
 from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
 from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
 from keisei.commands.evaluate import evaluate
+from keisei.commands.export import export
 from keisei.commands.ladder import ladder
 from keisei.commands.match import match
 from keisei.commands.perft import perft
@@ -40,7 +42,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, match, ladder, evaluate, describe, doctor, perft, show, convert
+    train, play, runs, match, ladder, evaluate, export, describe, doctor, perft, show, convert,
+    annotate
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

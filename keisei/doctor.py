@@ -93,7 +93,7 @@ EXTRAS = {
     "web": Extra(("fastapi", "uvicorn"), "dashboard and board in the browser (planned)"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),
     "ray": Extra(("ray",), "self-play on a cluster (planned)"),
-    "onnx": Extra(("onnx", "onnxruntime"), "export of networks (planned)"),
+    "onnx": Extra(("onnx", "onnxruntime"), "networks as ONNX files, played without torch"),
 }
 """The extras that users choose from; ``dev`` and ``docs`` are for those who work on Keisei."""
 
