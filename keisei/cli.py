@@ -28,6 +28,7 @@ from keisei.commands.perft import perft
 from keisei.commands.play import play
 from keisei.commands.runs import runs
 from keisei.commands.show import show
+from keisei.commands.sweep import sweep
 from keisei.commands.train import train
 from keisei.errors import KeiseiError
 
@@ -42,8 +43,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, match, ladder, evaluate, export, describe, doctor, perft, show, convert,
-    annotate
+    train, play, runs, sweep, match, ladder, evaluate, export, describe, doctor, perft, show,
+    convert, annotate,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")
