@@ -50,10 +50,6 @@ END_SECONDS: Final = 3.0
 """How long workers may take to end by themselves."""
 
 
-MOST_STARTS: Final = 1_000
-"""Replacements that a worker can have before games of another rank's numbers are played."""
-
-
 class WorkersFailedError(KeiseiError):
     """Workers failed again and again; the message holds the last one's reason."""
 
@@ -61,7 +57,7 @@ class WorkersFailedError(KeiseiError):
 class ParallelSelfPlay:
     """The workers of a run. Use it as a context: it leaves no process and no memory behind."""
 
-    def __init__(self, config: AppConfig, *, workers: int, rank: int = 0) -> None:
+    def __init__(self, config: AppConfig, *, workers: int, rank: int = 0, ranks: int = 1) -> None:
         if config.env.num_games % workers:
             raise KeiseiError(
                 f"{config.env.num_games} games cannot be shared fairly by {workers} workers: "
@@ -72,7 +68,7 @@ class ParallelSelfPlay:
         self._threads = config.parallel.worker_threads or 1
         self._slots = config.parallel.max_lag + 1
         self._number = workers
-        self._first_game = rank * config.env.num_games * MOST_STARTS
+        self._rank, self._ranks = rank, ranks
         self._workers: list[_Worker] = []
         self._slab: ModelSynchronizer | None = None
         self._board: ShogiGame | None = None
@@ -172,10 +168,8 @@ class ParallelSelfPlay:
         """What a worker is to do. Each replacement plays games of numbers that nobody had."""
         assert self._slab is not None
         first_game = (
-            self._first_game
-            + worker.starts * self._config.env.num_games
-            + worker.number * self._games
-        )
+            worker.starts * self._ranks + self._rank
+        ) * self._config.env.num_games + worker.number * self._games
         free = [slot for slot in range(self._slots) if slot not in worker.unread]
         return ProcessPlan(
             worker=worker.number,
@@ -301,14 +295,7 @@ class _Worker:
 
 
 def _add(total: RolloutStats, chunk: Chunk, version: int) -> None:
-    part = chunk.rollout
-    total.outcomes += part.outcomes
-    total.plies += part.plies
-    total.learned_plies += part.learned_plies
-    total.forced_plies += part.forced_plies
-    total.pool_points += part.pool_points
-    total.pool_games += part.pool_games
-    total.pool_share = max(total.pool_share, part.pool_share)
+    total.add(chunk.rollout)
     total.lag = max(total.lag, version - chunk.version)
     for name, seconds in chunk.seconds.items():
         total.worker_seconds[name] = total.worker_seconds.get(name, 0.0) + seconds

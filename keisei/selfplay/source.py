@@ -56,6 +56,20 @@ class GameSource(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
+def without_pool(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A source's state without the earlier selves, which all learners have alike."""
+    if "pool" not in state:
+        return dict(state)
+    return {**state, "pool": {**state["pool"], "snapshots": []}}
+
+
+def with_pool_of(state: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """A state that was kept without them, with the earlier selves of another one."""
+    if "pool" not in state or "pool" not in other:
+        return dict(state)
+    return {**state, "pool": {**state["pool"], "snapshots": other["pool"]["snapshots"]}}
+
+
 class SelfPlay:
     """Games `first_game`, `first_game` + 1 ... of a run."""
 
@@ -67,6 +81,7 @@ class SelfPlay:
         games: int,
         first_game: int = 0,
         threads: int,
+        resumed_at: int = 0,
     ) -> None:
         """Begin the games.
 
@@ -76,8 +91,9 @@ class SelfPlay:
             games: how many are played here.
             first_game: the number of the first of them.
             threads: that step them.
+            resumed_at: the update at which the run goes on, if games begin anew in mid-run.
         """
-        seeds = RunSeeds.of(config.run.seed)
+        seeds = RunSeeds.of(config.run.seed, resumed_at)
         self.env = VectorShogi(
             games,
             inference.spec,
