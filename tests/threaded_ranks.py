@@ -1,5 +1,6 @@
 """Learners in threads of one process: the same questions, answered without torchrun."""
 
+import pickle
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +52,8 @@ class ThreadedRanks(Ranks):
         tensor.copy_(self.table.exchange(self.rank, tensor.clone())[0])
 
     def _gather(self, item: Any) -> list[Any]:
-        return self.table.exchange(self.rank, item)
+        # As between processes, everybody gets copies.
+        return [pickle.loads(box) for box in self.table.exchange(self.rank, pickle.dumps(item))]
 
 
 def make_ranks(size: int) -> list[ThreadedRanks]:

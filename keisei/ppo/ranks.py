@@ -6,6 +6,7 @@ Why this is not torch's own wrapper: `docs/decisions/011-learners-average-by-han
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -188,4 +189,5 @@ def _sendable(tensor: Tensor) -> Tensor:
 
 
 def _line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    """The first sentence of an error, without the place in torch's sources that it begins with."""
+    return re.sub(r"^\[\S+:\d+\]\s*", "", str(error).strip()).partition("\n")[0].partition(". ")[0]
