@@ -183,11 +183,13 @@ class Trainer:
         if self.ranks.size == 1:
             return own
         with self.timer.section("waiting"):
-            total, *others = self.ranks.gathered(own)
+            parts = self.ranks.gathered(own)
+        for rank, part in enumerate(parts):
+            for outcome, plies in part.outcomes if rank != self.ranks.rank else ():
+                self._tell_game(outcome, plies)
+        total, *others = parts
         for part in others:
             total.add(part)
-            for outcome, plies in part.outcomes:
-                self._tell_game(outcome, plies)
         return total
 
     def evaluate(self, games: int) -> dict[str, Score]:
