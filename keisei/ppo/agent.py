@@ -319,7 +319,7 @@ class PPOAgent:
         return grad_norm
 
     def _loss(
-        self, minibatch: Minibatch, weights: LossWeights, sums: PolicySums | None
+        self, minibatch: Minibatch, weights: LossWeights, sums: PolicySums | None = None
     ) -> LossTerms:
         output = self.network(minibatch.planes, minibatch.legal)
         log_probs = legal_log_probs(output.logits, minibatch.counts)

@@ -22,6 +22,7 @@ import torch
 
 import keisei
 from keisei.checkpoints.store import Checkpoint, load_newest
+from keisei.child_processes import module_environment
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
 from keisei.models.compute import choose_compute
@@ -233,7 +234,7 @@ def test_learners_on_gpus_talk_by_nccl_and_agree_by_gloo(monkeypatch: pytest.Mon
 
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr(ranks_module.torch.distributed, "init_process_group", refuse)
+    monkeypatch.setattr("torch.distributed.init_process_group", refuse)
     for device, backend in (("cuda:1", "cpu:gloo,cuda:nccl"), ("cpu", "gloo")):
         with (
             pytest.raises(KeiseiError, match=rf"cannot be reached: asked for {backend}$"),
@@ -327,6 +328,24 @@ def settings(*values: str) -> list[str]:
 
 
 ENDLESS = settings("run.total_timesteps=100000000", "checkpoint.interval=100000")
+
+
+@pytest.mark.slow
+def test_the_example_of_two_learners() -> None:
+    script = Path(keisei.__file__).parents[1] / "scripts" / "selfplay_ddp.py"
+    answer = subprocess.run(
+        [sys.executable, script, "--minutes", "0.01", *settings(*TINY, *POOL)],
+        capture_output=True,
+        text=True,
+        timeout=240.0,
+        check=False,
+        env=module_environment(OMP_NUM_THREADS="1", COLUMNS="100"),
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "the weights are the same" in answer.stdout
+    checksums = re.findall(r"learner (\d) of 2.* ([0-9a-f]{8}) ", answer.stdout)
+    assert [number for number, _ in checksums] == ["1", "2"]
+    assert checksums[0][1] == checksums[1][1]
 
 
 @pytest.mark.slow
