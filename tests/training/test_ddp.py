@@ -60,10 +60,12 @@ def together(trainers: list[Trainer], do: Callable[[Trainer], Any]) -> list[Any]
 
 
 def games_of(experience: Experience) -> Counter[bytes]:
-    """Each game's plies: positions and moves."""
+    """Each game's plies: positions, by field as their records have gaps, and moves."""
+    names = experience.packed.dtype.names
+    assert names is not None
+    fields = [*(experience.packed[name] for name in names), experience.actions]
     return Counter(
-        experience.packed[:, game].tobytes() + experience.actions[:, game].tobytes()
-        for game in range(experience.games)
+        b"".join(field[:, game].tobytes() for field in fields) for game in range(experience.games)
     )
 
 
