@@ -50,7 +50,7 @@ class RunConfig(Section):
         description="Run or checkpoint whose weights the network starts with; empty: from nothing.",
     )
     total_timesteps: Positive = Field(
-        1_000_000, description="Plies to play and learn from before the run ends."
+        1_000_000, description="Plies, of all learners, to play and learn from before the run ends."
     )
     max_minutes: Annotated[float, Field(ge=0.0)] = Field(
         0.0,
@@ -71,7 +71,7 @@ class EnvConfig(Section):
     input_features: Text = Field(
         "core46", description="Observation planes by name: core46, core46+check ... core46+all."
     )
-    num_games: Positive = Field(256, description="Games that are played in lockstep.")
+    num_games: Positive = Field(256, description="Games that each learner plays in lockstep.")
     ply_limit: Annotated[int, Field(gt=0, le=20_000)] = Field(
         256, description="Ply at which a game is a draw; such draws are counted apart."
     )

@@ -62,6 +62,7 @@ class ParallelSelfPlay:
         *,
         workers: int,
         ranks: Ranks | None = None,
+        generation: int = 0,
         main: Callable[[ProcessPlan, Connection], None] = worker_main,
     ) -> None:
         """Set out the work; the workers are started with the first weights.
@@ -70,6 +71,7 @@ class ParallelSelfPlay:
             config: the settings of the run.
             workers: how many there are.
             ranks: all learners, of which this is one.
+            generation: other than 0, games of other numbers than at the start of a run begin.
             main: what the process of a worker does.
         """
         if config.env.num_games % workers:
@@ -84,7 +86,7 @@ class ParallelSelfPlay:
         self._slots = config.parallel.max_lag + 1
         self._number = workers
         self._ranks = ranks or Ranks()
-        self._generation = 0
+        self._generation = generation
         """Counts beginnings: each begins games of numbers that nobody had before."""
 
         self._workers: list[_Worker] = []
@@ -348,14 +350,7 @@ class _Worker:
 
 
 def _add(total: RolloutStats, chunk: Chunk, version: int) -> None:
-    part = chunk.rollout
-    total.outcomes += part.outcomes
-    total.plies += part.plies
-    total.learned_plies += part.learned_plies
-    total.forced_plies += part.forced_plies
-    total.pool_points += part.pool_points
-    total.pool_games += part.pool_games
-    total.pool_share = max(total.pool_share, part.pool_share)
+    total.add(chunk.rollout)
     total.lag = max(total.lag, version - chunk.version)
     for name, seconds in chunk.seconds.items():
         total.worker_seconds[name] = total.worker_seconds.get(name, 0.0) + seconds

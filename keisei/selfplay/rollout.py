@@ -60,6 +60,21 @@ class RolloutStats:
     worker_seconds: dict[str, float] = field(default_factory=dict)
     """Where the workers' time went, by section, all workers together."""
 
+    def add(self, other: "RolloutStats") -> None:
+        """Count what happened elsewhere too; how single workers do is told by their own learner."""
+        self.outcomes += other.outcomes
+        self.plies += other.plies
+        self.learned_plies += other.learned_plies
+        self.forced_plies += other.forced_plies
+        self.pool_points += other.pool_points
+        self.pool_games += other.pool_games
+        self.pool_share = max(self.pool_share, other.pool_share)
+        self.lag = max(self.lag, other.lag)
+        self.abandoned_games += other.abandoned_games
+        self.failures += other.failures
+        for name, seconds in other.worker_seconds.items():
+            self.worker_seconds[name] = self.worker_seconds.get(name, 0.0) + seconds
+
 
 class Collector:
     """Plays all games with the current network and writes everything down."""

@@ -30,7 +30,8 @@ class RunSeeds(NamedTuple):
     """Which earlier selves are met, and with which colour."""
 
     @classmethod
-    def of(cls, seed: int) -> "RunSeeds":
-        """The seeds that follow from ``run.seed``."""
-        children = np.random.SeedSequence(seed).spawn(len(cls._fields))
+    def of(cls, seed: int, resumed_at: int = 0) -> "RunSeeds":
+        """The seeds that follow from ``run.seed``, and from the update at which it goes on."""
+        entropy = [seed, resumed_at] if resumed_at else seed
+        children = np.random.SeedSequence(entropy).spawn(len(cls._fields))
         return cls(*(int(child.generate_state(1, np.uint64)[0]) & _MASK for child in children))

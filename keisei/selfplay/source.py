@@ -57,6 +57,20 @@ class GameSource(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
+def without_pool(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A source's state without the earlier selves, which all learners have alike."""
+    if "pool" not in state:
+        return dict(state)
+    return {**state, "pool": {**state["pool"], "snapshots": []}}
+
+
+def with_pool_of(state: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """A state that was kept without them, with the earlier selves of another one."""
+    if "pool" not in state or "pool" not in other:
+        return dict(state)
+    return {**state, "pool": {**state["pool"], "snapshots": other["pool"]["snapshots"]}}
+
+
 class SelfPlay:
     """Games `first_game`, `first_game` + 1 ... of a run."""
 
@@ -69,6 +83,7 @@ class SelfPlay:
         first_game: int = 0,
         threads: int,
         judge: Judge | None = None,
+        resumed_at: int = 0,
     ) -> None:
         """Begin the games.
 
@@ -79,8 +94,9 @@ class SelfPlay:
             first_game: the number of the first of them.
             threads: that step them.
             judge: asked instead of the network here, which then plays for earlier selves only.
+            resumed_at: the update at which the run goes on, if games begin anew in mid-run.
         """
-        seeds = RunSeeds.of(config.run.seed)
+        seeds = RunSeeds.of(config.run.seed, resumed_at)
         self.env = VectorShogi(
             games,
             inference.spec,

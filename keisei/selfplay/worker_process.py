@@ -169,6 +169,8 @@ class WorkerProcess:
 def worker_main(plan: ProcessPlan, pipe: Connection) -> None:
     """What the process does; never raises, it tells."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to handle
+    if hasattr(os, "setsid"):
+        os.setsid()  # and so are the signals that torchrun sends to all processes of a learner
     with WorkerCommunicator(pipe, SlotRing.attach(plan.ring), deque(plan.ring.free)) as link:
         try:
             WorkerProcess(plan, SelfPlayWorker(plan.games), link).run()

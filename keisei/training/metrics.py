@@ -87,7 +87,7 @@ MEANINGS: Final[dict[str, str]] = {
     TIME_ENV: "Seconds of this step spent playing moves and finding the legal ones.",
     TIME_INFERENCE: "Seconds of this step in which the network chose moves, planes included.",
     TIME_LEARNING: "Seconds of this step in which the network learned.",
-    TIME_WAITING: "Seconds of this step in which the learner waited for its workers.",
+    TIME_WAITING: "Seconds of this step spent waiting for workers, or for slower learners.",
     TIME_OTHER: "Seconds of this step spent on everything else.",
     POLICY_LAG: "Updates by which the oldest weights that played this rollout were behind.",
     ABANDONED_GAMES: "Games that were abandoned because their worker failed, so far.",

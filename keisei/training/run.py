@@ -1,9 +1,8 @@
 """A run as a whole: its directory, its listeners, its beginning and its end."""
 
 import logging
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,14 +19,15 @@ from keisei.errors import KeiseiError
 from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.players import make_player
 from keisei.evaluation.score import Score
-from keisei.models.compute import choose_compute
-from keisei.ppo.ranks import Ranks, joined
+from keisei.models.compute import choose_device
+from keisei.ppo.ranks import Ranks, joined, require_launched
 from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
+from keisei.selfplay.sources import learner_device
 from keisei.training.display import console_level, make_display
 from keisei.training.events import Callback, EventBus, load_plugin
 from keisei.training.games import SampleGames
 from keisei.training.interrupt import InterruptFlag
-from keisei.training.logs import configure_logging
+from keisei.training.logs import configure_logging, show_errors
 from keisei.training.profiling import Profiler
 from keisei.training.report import ReportWriter
 from keisei.training.trackers import make_trackers
@@ -79,13 +79,13 @@ class RunSummary:
 def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
     """Make a directory for a new run and train in it."""
     _require_opponents(config)
-    with _joined(config) as (own_config, ranks):
+    with _joined(config) as ranks:
         name = ranks.decided(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
         run_directory = Path(config.run.root) / name
         problem = ranks.decided(_new_directory(run_directory) if ranks.is_first else None)
         if problem is not None:
             raise KeiseiError(problem)
-        return _train(own_config, run_directory, ranks, profile=profile, is_resumed=False)
+        return _train(config, run_directory, ranks, profile=profile, is_resumed=False)
 
 
 def _new_directory(run_directory: Path) -> str | None:
@@ -105,40 +105,49 @@ def _new_directory(run_directory: Path) -> str | None:
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
     """Go on with a run from its newest good checkpoint."""
     _require_opponents(config)
-    with _joined(config) as (own_config, ranks):
-        return _train(own_config, run_directory, ranks, profile=profile, is_resumed=True)
+    with _joined(config) as ranks:
+        return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
 
 
 @contextmanager
-def _joined(config: AppConfig) -> Iterator[tuple[AppConfig, Ranks]]:
-    """The settings of this learner, and the others; it is alone unless torchrun started several."""
+def _joined(config: AppConfig) -> Iterator[Ranks]:
+    """All learners; there is one unless torchrun started several, and then each says who it is."""
+    require_launched(ddp=config.parallel.ddp)
     if not config.parallel.ddp:
-        yield config, Ranks()
+        yield Ranks()
         return
-    device = choose_compute(config.device).device
-    if device.type == "cuda" and ":" not in config.device.device:  # each has its own
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-        torch.cuda.set_device(device)
-        own = config.device.model_copy(update={"device": str(device)})
-        config = config.model_copy(update={"device": own})
-    with joined(device) as ranks:
-        yield config, ranks
+    with joined(choose_device(config.device.device)) as ranks:
+        try:
+            device = learner_device(config, ranks)
+            if device.type == "cuda":
+                torch.cuda.set_device(device)
+            yield ranks
+        except KeiseiError as error:
+            if ranks.is_first:
+                raise
+            raise KeiseiError(f"{ranks}: {error}") from error
 
 
 def _train(
     config: AppConfig, run_directory: Path, ranks: Ranks, *, profile: bool, is_resumed: bool
 ) -> RunSummary:
     console = Console(stderr=True)
-    logging_context = (
+    with (
         configure_logging(run_directory, console, console_level=console_level(config))
         if ranks.is_first
-        else nullcontext()
-    )
-    with logging_context:
+        else show_errors(str(ranks))
+    ):
+        if ranks.size > 1:
+            logger.info("%d learners, %d of them on this machine", ranks.size, ranks.local_size)
         callbacks = _callbacks(config, run_directory, console, profile) if ranks.is_first else []
         trainer = Trainer(config, run_directory, EventBus(callbacks), ranks)
         if is_resumed:
             checkpoint = load_newest(run_directory / CHECKPOINTS)
+            if not ranks.is_same(checkpoint.update if checkpoint is not None else -1):
+                raise KeiseiError(
+                    f"the learners see different checkpoints in {run_directory / CHECKPOINTS}; "
+                    "it has to be on a disk that all machines share"
+                )
             if checkpoint is None:
                 logger.warning("no checkpoint in %s yet: the run starts anew", run_directory)
             else:
