@@ -5,18 +5,16 @@ what is learned does not depend on who is faster. Workers that fail are replaced
 handed over stays, the games they were in the middle of are abandoned, and counted.
 """
 
-import logging
 import multiprocessing
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, Final, Self
+from typing import Final
 
 from keisei.config_schema import AppConfig
-from keisei.errors import KeiseiError
 from keisei.models.network import ActorCritic
 from keisei.ppo.experience import Experience
 from keisei.selfplay.communication import (
@@ -32,13 +30,11 @@ from keisei.selfplay.model_sync import ModelSynchronizer
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.shared_blocks import remove_orphans
 from keisei.selfplay.timing import SectionTimer
-from keisei.selfplay.worker import GamesPlan
 from keisei.selfplay.worker_process import ProcessPlan, worker_main
-from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import unpack_diagram
+from keisei.selfplay.workforce import GameShares, WorkersFailedError, Workforce
 from keisei.shogi.rules import Outcome
 
-logger = logging.getLogger(__name__)
+__all__ = ["ParallelSelfPlay", "WorkersFailedError"]
 
 LOOK_SECONDS: Final = 1.0
 """How often one looks whether a worker hangs."""
@@ -50,36 +46,16 @@ END_SECONDS: Final = 3.0
 """How long workers may take to end by themselves."""
 
 
-MOST_STARTS: Final = 1_000
-"""Replacements that a worker can have before games of another rank's numbers are played."""
-
-
-class WorkersFailedError(KeiseiError):
-    """Workers failed again and again; the message holds the last one's reason."""
-
-
-class ParallelSelfPlay:
+class ParallelSelfPlay(Workforce):
     """The workers of a run. Use it as a context: it leaves no process and no memory behind."""
 
     def __init__(self, config: AppConfig, *, workers: int, rank: int = 0) -> None:
-        if config.env.num_games % workers:
-            raise KeiseiError(
-                f"{config.env.num_games} games cannot be shared fairly by {workers} workers: "
-                "env.num_games must be a multiple of parallel.num_workers"
-            )
-        self._config = config
-        self._games = config.env.num_games // workers
-        self._threads = config.parallel.worker_threads or 1
+        super().__init__(config)
+        self._shares = GameShares(config, shares=workers, rank=rank)
         self._slots = config.parallel.max_lag + 1
         self._number = workers
-        self._first_game = rank * config.env.num_games * MOST_STARTS
         self._workers: list[_Worker] = []
         self._slab: ModelSynchronizer | None = None
-        self._board: ShogiGame | None = None
-        self._version = 0
-        self._failures_in_a_row = 0
-        self.abandoned_games = 0
-        self.failures = 0
 
     def take_weights(self, model: ActorCritic, version: int) -> None:
         """Let all workers play with the network as it is now, after `version` updates.
@@ -114,16 +90,12 @@ class ParallelSelfPlay:
         total = RolloutStats()
         for worker in self._workers:
             chunk = worker.chunks.popleft()
-            experience.take(worker.ring[chunk.slot], worker.number * self._games)
+            experience.take(worker.ring[chunk.slot], worker.number * self._shares.games)
             worker.order(Command.FREE, chunk.slot)
             worker.unread.discard(chunk.slot)
-            _add(total, chunk, self._version)
-        for outcome, plies in total.outcomes:
-            on_game_end(outcome, plies)
-        total.abandoned_games, total.failures = self.abandoned_games, self.failures
-        total.workers = tuple(worker.stats for worker in self._workers)
-        self._board = ShogiGame(unpack_diagram(experience.last_packed[0]))
-        return total
+            total.add(chunk.rollout, lag=self._version - chunk.version, seconds=chunk.seconds)
+        workers = tuple(worker.stats for worker in self._workers)
+        return self._finished(total, experience, workers, on_game_end)
 
     def pause(self) -> None:
         """Let all workers stand still until `resume`."""
@@ -138,19 +110,6 @@ class ParallelSelfPlay:
         self.abandoned_games += self._config.env.num_games
         self._order_all(Command.RESET)
 
-    @property
-    def board(self) -> ShogiGame | None:
-        """A position of a game under way, to look at."""
-        return self._board
-
-    def state(self) -> dict[str, Any]:
-        """Games in workers are not kept: a resumed run begins new ones."""
-        return {"abandoned_games": self.abandoned_games + self._config.env.num_games}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on counting."""
-        self.abandoned_games = int(state.get("abandoned_games", 0))
-
     def close(self) -> None:
         """End all workers and free all memory."""
         for worker in self._workers:
@@ -162,24 +121,13 @@ class ParallelSelfPlay:
             self._slab.close()
         self._workers, self._slab = [], None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def plan(self, worker: "_Worker", first_chunk: int) -> ProcessPlan:
         """What a worker is to do. Each replacement plays games of numbers that nobody had."""
         assert self._slab is not None
-        first_game = (
-            self._first_game
-            + worker.starts * self._config.env.num_games
-            + worker.number * self._games
-        )
         free = [slot for slot in range(self._slots) if slot not in worker.unread]
         return ProcessPlan(
             worker=worker.number,
-            games=GamesPlan(self._config.model_dump_json(), first_game, self._games, self._threads),
+            games=self._shares.plan(worker.starts * self._number + worker.number),
             first_chunk=first_chunk,
             max_lag=self._config.parallel.max_lag,
             slab=self._slab.name,
@@ -188,7 +136,7 @@ class ParallelSelfPlay:
 
     def new_ring(self) -> SlotRing:
         """Slots for one worker."""
-        return SlotRing(self._config.selfplay.rollout_plies, self._games, self._slots)
+        return SlotRing(self._config.selfplay.rollout_plies, self._shares.games, self._slots)
 
     def _order_all(self, command: Command) -> None:
         for worker in self._workers:
@@ -222,15 +170,7 @@ class ParallelSelfPlay:
                 self._replace(worker, f"no sign of life for {silent:.0f} s")
 
     def _replace(self, worker: "_Worker", reason: str) -> None:
-        self.failures += 1
-        self._failures_in_a_row += 1
-        self.abandoned_games += self._games
-        logger.error("worker %d failed and is replaced: %s", worker.number, reason)
-        if self._failures_in_a_row > self._config.parallel.max_failures:
-            raise WorkersFailedError(
-                f"workers failed {self._failures_in_a_row} times in a row, the last one because: "
-                f"{reason}"
-            )
+        self._count_failure(worker.number, reason, lost_games=self._shares.games)
         worker.kill()
         worker.start(self._version + len(worker.chunks))
         worker.order(Command.WEIGHTS, self._version)
@@ -298,17 +238,3 @@ class _Worker:
             self._process.join(max(0.0, deadline - time.monotonic()))
         self.kill()
         self.ring.close()
-
-
-def _add(total: RolloutStats, chunk: Chunk, version: int) -> None:
-    part = chunk.rollout
-    total.outcomes += part.outcomes
-    total.plies += part.plies
-    total.learned_plies += part.learned_plies
-    total.forced_plies += part.forced_plies
-    total.pool_points += part.pool_points
-    total.pool_games += part.pool_games
-    total.pool_share = max(total.pool_share, part.pool_share)
-    total.lag = max(total.lag, version - chunk.version)
-    for name, seconds in chunk.seconds.items():
-        total.worker_seconds[name] = total.worker_seconds.get(name, 0.0) + seconds

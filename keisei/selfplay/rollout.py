@@ -1,6 +1,6 @@
 """Self-play in this process: a rollout fills the buffer, one forward pass a ply for all games."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,19 @@ class RolloutStats:
 
     worker_seconds: dict[str, float] = field(default_factory=dict)
     """Where the workers' time went, by section, all workers together."""
+
+    def add(self, part: "RolloutStats", *, lag: int, seconds: Mapping[str, float]) -> None:
+        """Add what a worker played with weights that were `lag` updates behind."""
+        self.outcomes += part.outcomes
+        self.plies += part.plies
+        self.learned_plies += part.learned_plies
+        self.forced_plies += part.forced_plies
+        self.pool_points += part.pool_points
+        self.pool_games += part.pool_games
+        self.pool_share = max(self.pool_share, part.pool_share)
+        self.lag = max(self.lag, lag)
+        for name, spent in seconds.items():
+            self.worker_seconds[name] = self.worker_seconds.get(name, 0.0) + spent
 
 
 class Collector:
