@@ -22,6 +22,13 @@ from keisei.selfplay.timing import SectionTimer
 from keisei.selfplay.worker import GamesPlan, SelfPlayWorker
 
 
+class Weights(NamedTuple):
+    """A network's weights on their way to workers."""
+
+    messages: Mapping[str, TensorMessage]
+    version: int
+
+
 @dataclass(frozen=True)
 class PackedChunk:
     """A ticket that has been played, as it goes through the cluster."""
@@ -59,7 +66,7 @@ class Sign(NamedTuple):
 
 
 class RayWorker:
-    """The actor. `sign` is answered by a thread of its own."""
+    """The actor. `sign` and `hear_of` are done by a thread of their own, beside `play`."""
 
     def __init__(self, number: int, plan: GamesPlan, plies: int) -> None:
         """Build the network and set up the games.
@@ -72,18 +79,26 @@ class RayWorker:
         self._number = number
         self._plies, self._games = plies, plan.games
         self._worker = SelfPlayWorker(plan)
+        self._newest: Weights | None = None
         self._timer = SectionTimer()
         self._progress = self._played_plies = self._ended_games = 0
         self._start: float | None = None
         self._ticket_start: float | None = None
         self._busy_seconds = 0.0
 
-    def play(self, weights: Mapping[str, TensorMessage], version: int, ticket: int) -> PackedChunk:
-        """Play a ticket with these weights."""
+    def hear_of(self, weights: Weights) -> None:
+        """Take these for the next tickets, although those were given out with older ones."""
+        self._newest = weights
+
+    def play(self, weights: Weights, ticket: int) -> PackedChunk:
+        """Play a ticket with these weights, or with newer ones that it has heard of."""
         self._ticket_start = time.perf_counter()
         self._start = self._ticket_start if self._start is None else self._start
-        if version != self._worker.version:
-            self._worker.load_weights(unpack_weights(weights), version)
+        newest = self._newest
+        if newest is not None and newest.version > weights.version:
+            weights = newest
+        if weights.version != self._worker.version:
+            self._worker.load_weights(unpack_weights(weights.messages), weights.version)
         data = np.zeros(experience_bytes(self._plies, self._games), dtype=np.uint8)
         experience = Experience(self._plies, self._games, data.data)
         self._timer.take()
@@ -94,7 +109,7 @@ class RayWorker:
         self._ticket_start = None
         return PackedChunk(
             ticket=ticket,
-            version=version,
+            version=weights.version,
             plies=self._plies,
             games=self._games,
             data=data,

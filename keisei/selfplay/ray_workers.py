@@ -8,6 +8,7 @@ that join are used, and what a lost worker had drawn is played by another.
 import importlib.util
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -18,7 +19,7 @@ from keisei.models.network import ActorCritic
 from keisei.ppo.experience import Experience, experience_bytes
 from keisei.selfplay.communication import WorkerStats
 from keisei.selfplay.model_sync import pack_weights
-from keisei.selfplay.ray_actor import PackedChunk, RayWorker, Sign
+from keisei.selfplay.ray_actor import PackedChunk, RayWorker, Sign, Weights
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.tickets import Tickets
 from keisei.selfplay.timing import SectionTimer
@@ -38,6 +39,9 @@ GATHER_SECONDS: Final = 60.0
 
 START_SECONDS: Final = 300.0
 """How long one puts up with having no worker at all: kernels may have to be compiled first."""
+
+ASIDE: Final = "aside"
+"""The thread of a worker that answers while it plays."""
 
 SMALLEST_STORE: Final = 80 << 20
 """Ray refuses object stores that are smaller."""
@@ -86,8 +90,10 @@ class RaySelfPlay(Workforce):
         messages = pack_weights(
             model.state_dict(), compress=kind.endswith("gzip"), half=kind.startswith("bf16")
         )
-        self._weights, self._version = self._ray.put(messages), version
+        self._weights, self._version = self._ray.put(Weights(messages, version)), version
         self._tickets.begin_round()
+        for actor in self._actors.values():
+            actor.tell(self._weights)
         if not self._actors:
             self._start = time.monotonic()
         self._follow_cluster()
@@ -114,7 +120,7 @@ class RaySelfPlay(Workforce):
                 self._hand_out()
             chunks = self._tickets.collect()
             # The learner will be deaf while it learns, so nobody shall run out of work.
-            self._hand_out(tickets_each=self._tickets.shares)
+            self._hand_out(tickets_each=sys.maxsize)
         total = RolloutStats()
         for share, chunk in enumerate(chunks):
             experience.take(chunk.experience, share * self._shares.games)
@@ -154,7 +160,7 @@ class RaySelfPlay(Workforce):
         block, self._next_block = self._next_block, self._next_block + 1
         # Ray must not restart it: it would play the same games again.
         actor_class = self._ray.remote(
-            num_cpus=self._threads, max_restarts=0, concurrency_groups={"signs": 1}
+            num_cpus=self._threads, max_restarts=0, concurrency_groups={ASIDE: 1}
         )(RayWorker)
         plies = self._config.selfplay.rollout_plies
         return actor_class.remote(number, self._shares.plan(block), plies)
@@ -169,7 +175,7 @@ class RaySelfPlay(Workforce):
             ticket = self._tickets.draw()
             if ticket is None:
                 return
-            least.play(self._weights, self._version, ticket)
+            least.play(self._weights, ticket)
 
     def _have_gathered(self) -> bool:
         """Whether the run can begin: else the first worker that is up would play all by itself."""
@@ -262,11 +268,16 @@ class _Actor:
         """How many tickets it has."""
         return len(self.tickets)
 
-    def play(self, weights: Any, version: int, ticket: int) -> None:
+    def tell(self, weights: Any) -> None:
+        """Let it know of newer weights, if it has tickets that it has not begun."""
+        if len(self.tickets) > 1:
+            self._aside(self._handle.hear_of).remote(weights)
+
+    def play(self, weights: Any, ticket: int) -> None:
         """Give it a ticket; it plays one after the other."""
         if not self.tickets:
             self.last_sign = time.monotonic()
-        self.tickets[self._handle.play.remote(weights, version, ticket)] = ticket
+        self.tickets[self._handle.play.remote(weights, ticket)] = ticket
 
     def replies(self) -> list[Any]:
         """References of all that it has been asked; from time to time it is asked how it is."""
@@ -292,7 +303,11 @@ class _Actor:
         self._ray.kill(self._handle)
 
     def _ask(self) -> Any:
-        return self._handle.sign.options(concurrency_group="signs").remote()
+        return self._aside(self._handle.sign).remote()
+
+    def _aside(self, method: Any) -> Any:
+        """A method that does not wait for the ticket under way."""
+        return method.options(concurrency_group=ASIDE)
 
 
 def import_ray() -> Any:
