@@ -92,7 +92,7 @@ EXTRAS = {
     "envs": Extra(("gymnasium", "pettingzoo"), "Gymnasium and PettingZoo environments"),
     "web": Extra(("fastapi", "uvicorn"), "dashboard and board in the browser (planned)"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),
-    "ray": Extra(("ray",), "self-play on a cluster (planned)"),
+    "ray": Extra(("ray",), "self-play on a cluster"),
     "onnx": Extra(("onnx", "onnxruntime"), "export of networks (planned)"),
 }
 """The extras that users choose from; ``dev`` and ``docs`` are for those who work on Keisei."""

@@ -34,7 +34,7 @@ LOOK_SECONDS: Final = 1.0
 SIGN_SECONDS: Final = 2.0
 """How often a worker is asked for a sign of life."""
 
-GATHER_SECONDS: Final = 60.0
+GATHER_SECONDS: Final = 180.0
 """How long the first tickets wait for workers that have a place but are not up yet."""
 
 START_SECONDS: Final = 300.0
@@ -82,7 +82,7 @@ class RaySelfPlay(Workforce):
     @property
     def games_under_way(self) -> int:
         """That are lost if it is closed now."""
-        return sum(actor.is_up for actor in self._actors.values()) * self._shares.games
+        return len(self._up()) * self._shares.games
 
     def take_weights(self, model: ActorCritic, version: int) -> None:
         """Play with the network as it is now, after `version` updates, from the next ticket on."""
@@ -125,7 +125,7 @@ class RaySelfPlay(Workforce):
         for share, chunk in enumerate(chunks):
             experience.take(chunk.experience, share * self._shares.games)
             total.add(chunk.rollout, lag=self._version - chunk.version, seconds=chunk.seconds)
-        stats = tuple(self._actors[number].stats for number in sorted(self._actors))
+        stats = tuple(actor.stats for actor in self._up())
         return self._finished(total, experience, stats, on_game_end)
 
     def close(self) -> None:
@@ -140,6 +140,10 @@ class RaySelfPlay(Workforce):
     def _places(self) -> int:
         """Workers that find room in the cluster as it is now."""
         return int(self._ray.cluster_resources().get("CPU", 0.0)) // self._threads
+
+    def _up(self) -> "list[_Actor]":
+        """Workers that have a place and are ready, by number."""
+        return [self._actors[n] for n in sorted(self._actors) if self._actors[n].is_up]
 
     def _follow_cluster(self) -> None:
         """Have as many workers as there should be now; those that play are never taken away."""
@@ -169,8 +173,7 @@ class RaySelfPlay(Workforce):
         """Give tickets to those who are up and have fewer than `tickets_each`."""
         if not self._have_gathered():
             return
-        up = [self._actors[number] for number in sorted(self._actors)]
-        up = [actor for actor in up if actor.is_up]
+        up = self._up()
         while up and len((least := min(up, key=_Actor.load)).tickets) < tickets_each:
             ticket = self._tickets.draw()
             if ticket is None:
@@ -180,9 +183,9 @@ class RaySelfPlay(Workforce):
     def _have_gathered(self) -> bool:
         """Whether the run can begin: else the first worker that is up would play all by itself."""
         if not self._is_gathered:
-            up = sum(actor.is_up for actor in self._actors.values())
             is_late = time.monotonic() - self._start > GATHER_SECONDS
-            self._is_gathered = is_late or up >= min(len(self._actors), max(1, self._places()))
+            expected = min(len(self._actors), max(1, self._places()))
+            self._is_gathered = is_late or len(self._up()) >= expected
         return self._is_gathered
 
     def _listen(self) -> None:
@@ -214,7 +217,7 @@ class RaySelfPlay(Workforce):
             if actor.is_up and silent > self._config.parallel.hang_seconds:
                 self._replace(actor, f"no sign of life for {silent:.0f} s")
         self._follow_cluster()
-        if any(actor.is_up for actor in self._actors.values()):
+        if self._up():
             self._last_up = now
         elif now - self._last_up > START_SECONDS:
             raise WorkersFailedError(

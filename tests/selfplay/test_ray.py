@@ -186,7 +186,7 @@ def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
             experience, stats = collected(play)
             assert len(set(fingerprints(experience))) == 8
             assert stats.lag <= 2
-        assert sum(worker.plies > 0 for worker in stats.workers) == 1
+        assert len(stats.workers) == 1
         assert play.failures == 0
 
 
