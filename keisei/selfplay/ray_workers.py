@@ -8,6 +8,7 @@ that join are used, and what a lost worker had drawn is played by another.
 import importlib.util
 import logging
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -39,6 +40,8 @@ GATHER_SECONDS: Final = 180.0
 
 START_SECONDS: Final = 300.0
 """How long one puts up with having no worker at all: kernels may have to be compiled first."""
+
+KNOCK_SECONDS: Final = 10.0
 
 ASIDE: Final = "aside"
 """The thread of a worker that answers while it plays."""
@@ -327,6 +330,13 @@ def import_ray() -> Any:
     return ray
 
 
+def _knock(address: str) -> None:
+    """See whether anybody listens at ``host:port``: Ray itself would try for many minutes."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdecimal() and "/" not in host:
+        socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
+
+
 def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
     """Start Ray here, or join the cluster of the settings; False if that was done already."""
     if ray.is_initialized():
@@ -335,8 +345,9 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
     quiet = {"log_to_driver": False, "logging_level": logging.WARNING}
     if address:
         try:
+            _knock(address)
             ray.init(address=address, **quiet)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise KeiseiError(f"cannot join the Ray cluster at {address!r}: {error}") from error
     else:
         chunk = experience_bytes(config.selfplay.rollout_plies, config.env.num_games)

@@ -247,7 +247,8 @@ def test_a_run_starts_ray_by_itself_and_leaves_nothing_behind(nodes: Nodes, tmp_
     assert children() == before
 
 
-def test_a_cluster_that_is_not_there(nodes: Nodes) -> None:
+def test_a_cluster_that_is_not_there() -> None:
+    pytest.importorskip("ray", reason="Ray is an extra")
     config = tiny_config("parallel.backend=ray", "parallel.ray_address=127.0.0.1:1")
     with pytest.raises(KeiseiError, match=r"cannot join the Ray cluster at '127.0.0.1:1'"):
         RaySelfPlay(config, local_cpus=1)
