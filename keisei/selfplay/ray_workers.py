@@ -42,6 +42,10 @@ START_SECONDS: Final = 300.0
 """How long one puts up with having no worker at all: kernels may have to be compiled first."""
 
 KNOCK_SECONDS: Final = 10.0
+"""How long a cluster may take to answer at all."""
+
+LAST_SECONDS: Final = 1.0
+"""How long one waits for what a lost worker may have finished."""
 
 ASIDE: Final = "aside"
 """The thread of a worker that answers while it plays."""
@@ -118,9 +122,12 @@ class RaySelfPlay(Workforce):
             now = self._last_up = time.monotonic()
             for actor in self._actors.values():
                 actor.last_sign = now  # while the learner learned, nobody was asked
-            while not self._tickets.is_complete:
-                self._listen()
-                self._hand_out()
+            try:
+                while not self._tickets.is_complete:
+                    self._listen()
+                    self._hand_out()
+            except self._ray.exceptions.RayError as error:
+                raise WorkersFailedError(f"the Ray cluster failed: {error}") from error
             chunks = self._tickets.collect()
             # The learner will be deaf while it learns, so nobody shall run out of work.
             self._hand_out(tickets_each=sys.maxsize)
@@ -194,13 +201,10 @@ class RaySelfPlay(Workforce):
     def _listen(self) -> None:
         """Take what has been played, and replace workers that are gone or hang."""
         replies = {ref: actor for actor in self._actors.values() for ref in actor.replies()}
-        if replies:
-            ready, _ = self._ray.wait(list(replies), num_returns=1, timeout=LOOK_SECONDS)
-        else:  # nobody has a place
-            ready = []
-            time.sleep(LOOK_SECONDS)
-        for ref in ready:
+        for ref in self._ready(list(replies)):
             actor = replies[ref]
+            if self._actors.get(actor.number) is not actor:
+                continue  # it has just been replaced
             try:
                 reply = self._ray.get(ref)
             except self._ray.exceptions.RayError as error:
@@ -212,6 +216,16 @@ class RaySelfPlay(Workforce):
             actor.take(ref, reply)
         if time.monotonic() - self._last_look > LOOK_SECONDS:
             self._look_around()
+
+    def _ready(self, refs: list[Any]) -> list[Any]:
+        """Those that can be had now; waits a little for the first."""
+        if not refs:  # nobody has a place
+            time.sleep(LOOK_SECONDS)
+            return []
+        ready, waiting = self._ray.wait(refs, num_returns=1, timeout=LOOK_SECONDS)
+        if ready and waiting:
+            ready += self._ray.wait(waiting, num_returns=len(waiting), timeout=0)[0]
+        return list(ready)
 
     def _look_around(self) -> None:
         now = self._last_look = time.monotonic()
@@ -229,15 +243,18 @@ class RaySelfPlay(Workforce):
             )
 
     def _replace(self, actor: "_Actor", reason: str) -> None:
-        """Let others play what it had drawn.
+        """Take what it had finished, and let others play what else it had drawn.
 
         One that had worked before, or whose node is gone, says nothing about the next one: a node
         may take many workers with it, and a run must not stop for that.
         """
         del self._actors[actor.number]
         actor.kill()
-        for ticket in actor.tickets.values():
-            self._tickets.give_back(ticket)
+        for ref, ticket in actor.tickets.items():
+            try:
+                self._tickets.hand_in(ticket, self._ray.get(ref, timeout=LAST_SECONDS))
+            except self._ray.exceptions.RayError:
+                self._tickets.give_back(ticket)
         self._count_failure(
             actor.number,
             reason,
