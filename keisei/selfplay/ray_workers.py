@@ -259,12 +259,14 @@ class RaySelfPlay(Workforce):
             actor.number,
             reason,
             lost_games=self._shares.games * actor.is_up,
-            is_repeated=not (actor.stats.plies or self._is_lost(actor.node)),
+            is_repeated=not (actor.stats.plies or self._is_by_node(actor, reason)),
         )
         self._follow_cluster()
 
-    def _is_lost(self, node: str) -> bool:
-        return any(n["NodeID"] == node and not n["Alive"] for n in self._ray.nodes())
+    def _is_by_node(self, actor: "_Actor", reason: str) -> bool:
+        """Whether it was lost with its node, which Ray names if it never came up there."""
+        lost = [str(node["NodeID"]) for node in self._ray.nodes() if not node["Alive"]]
+        return actor.node in lost or any(node in reason for node in lost)
 
 
 class _Actor:
