@@ -28,7 +28,7 @@ from keisei.selfplay.workforce import GameShares
 from keisei.training.events import Callback, EventBus, StepEnd
 from keisei.training.trainer import Trainer
 
-TURNS = 3
+TURNS = 5
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
