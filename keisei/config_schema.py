@@ -225,8 +225,11 @@ class ParallelConfig(Section):
     ddp: bool = Field(
         False, description="One of several learners that torchrun starts; gradients are averaged."
     )
+    backend: Literal["processes", "ray"] = Field(
+        "processes", description="Where workers are: processes on this machine; ray: on a cluster."
+    )
     num_workers: NonNegative | Literal["auto"] = Field(
-        0, description="Worker processes that play; 0: the learner plays itself; auto: by cores."
+        0, description="Workers that play; 0: the learner itself (ray: as auto); auto: by cores."
     )
     inference: Literal["auto", "workers", "server"] = Field(
         "auto",
@@ -243,6 +246,12 @@ class ParallelConfig(Section):
     )
     hang_seconds: Annotated[float, Field(gt=0.0)] = Field(
         120.0, description="Seconds without a sign of life after which a worker is replaced."
+    )
+    ray_address: Text = Field(
+        "", description="Cluster of Ray to join: auto, or host:port; empty: Ray on this machine."
+    )
+    compression: Literal["off", "gzip", "bf16", "bf16+gzip"] = Field(
+        "off", description="Weights on their way to Ray's workers; bf16: rounded to half the size."
     )
 
 

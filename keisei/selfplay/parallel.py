@@ -5,18 +5,16 @@ what is learned does not depend on who is faster. Workers that fail are replaced
 handed over stays, the games they were in the middle of are abandoned, and counted.
 """
 
-import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, Final, Self
+from typing import Final
 
 from keisei.child_processes import spawn_context
 from keisei.config_schema import AppConfig
-from keisei.errors import KeiseiError
 from keisei.models.network import ActorCritic
 from keisei.ppo.experience import Experience
 from keisei.ppo.ranks import Ranks
@@ -27,7 +25,6 @@ from keisei.selfplay.communication import (
     Failure,
     Order,
     SlotRing,
-    WorkersFailedError,
     WorkerStats,
 )
 from keisei.selfplay.inference_server import InferenceServer, is_served
@@ -35,13 +32,11 @@ from keisei.selfplay.model_sync import ModelSynchronizer
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.shared_blocks import remove_orphans
 from keisei.selfplay.timing import SectionTimer
-from keisei.selfplay.worker import GamesPlan
 from keisei.selfplay.worker_process import ProcessPlan, worker_main
-from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import unpack_diagram
+from keisei.selfplay.workforce import GameShares, Workforce
 from keisei.shogi.rules import Outcome
 
-logger = logging.getLogger(__name__)
+__all__ = ["ParallelSelfPlay", "WorkersFailedError"]
 
 LOOK_SECONDS: Final = 1.0
 """How often one looks whether a worker hangs."""
@@ -53,7 +48,7 @@ END_SECONDS: Final = 3.0
 """How long workers may take to end by themselves."""
 
 
-class ParallelSelfPlay:
+class ParallelSelfPlay(Workforce):
     """The workers of a run. Use it as a context: it leaves no process and no memory behind."""
 
     def __init__(
@@ -62,7 +57,7 @@ class ParallelSelfPlay:
         *,
         workers: int,
         ranks: Ranks | None = None,
-        generation: int = 0,
+        rounds: int = 0,
         main: Callable[[ProcessPlan, Connection], None] = worker_main,
     ) -> None:
         """Set out the work; the workers are started with the first weights.
@@ -71,33 +66,18 @@ class ParallelSelfPlay:
             config: the settings of the run.
             workers: how many there are.
             ranks: all learners, of which this is one.
-            generation: other than 0, games of other numbers than at the start of a run begin.
+            rounds: how often games of all numbers have begun before.
             main: what the process of a worker does.
         """
-        if config.env.num_games % workers:
-            raise KeiseiError(
-                f"{config.env.num_games} games cannot be shared fairly by {workers} workers: "
-                "env.num_games must be a multiple of parallel.num_workers"
-            )
-        self._config = config
+        super().__init__(config)
+        self._shares = GameShares(config, shares=workers, ranks=ranks or Ranks(), rounds=rounds)
         self.main = main
-        self._games = config.env.num_games // workers
-        self._threads = config.parallel.worker_threads or 1
         self._slots = config.parallel.max_lag + 1
         self._number = workers
-        self._ranks = ranks or Ranks()
-        self._generation = generation
-        """Counts beginnings: each begins games of numbers that nobody had before."""
-
         self._workers: list[_Worker] = []
         self._slab: ModelSynchronizer | None = None
         self._server: InferenceServer | None = None
-        self._board: ShogiGame | None = None
-        self._version = 0
         self._is_paused = False
-        self._failures_in_a_row = 0
-        self.abandoned_games = 0
-        self.failures = 0
 
     def take_weights(self, model: ActorCritic, version: int) -> None:
         """Let all workers play with the network as it is now, after `version` updates.
@@ -110,7 +90,9 @@ class ParallelSelfPlay:
             self._slab = ModelSynchronizer(model)
             self._workers = [_Worker(self, number) for number in range(self._number)]
             if is_served(self._config, model):
-                self._server = InferenceServer(self._config, self._games, self._number, self._slab)
+                self._server = InferenceServer(
+                    self._config, self._shares.games, self._number, self._slab
+                )
             for worker in self._workers:
                 worker.start(version)
         self._slab.publish(model, version)
@@ -136,16 +118,12 @@ class ParallelSelfPlay:
         total = RolloutStats()
         for worker in self._workers:
             chunk = worker.chunks.popleft()
-            experience.take(worker.ring[chunk.slot], worker.number * self._games)
+            experience.take(worker.ring[chunk.slot], worker.number * self._shares.games)
             worker.order(Command.FREE, chunk.slot)
             worker.unread.discard(chunk.slot)
-            _add(total, chunk, self._version)
-        for outcome, plies in total.outcomes:
-            on_game_end(outcome, plies)
-        total.abandoned_games, total.failures = self.abandoned_games, self.failures
-        total.workers = tuple(worker.stats for worker in self._workers)
-        self._board = ShogiGame(unpack_diagram(experience.last_packed[0]))
-        return total
+            total.add(chunk.rollout, lag=self._version - chunk.version, seconds=chunk.seconds)
+        workers = tuple(worker.stats for worker in self._workers)
+        return self._finished(total, experience, workers, on_game_end)
 
     def pause(self) -> None:
         """Let all workers stand still until `resume`."""
@@ -162,23 +140,6 @@ class ParallelSelfPlay:
         self.abandoned_games += self._config.env.num_games
         self._order_all(Command.RESET)
 
-    @property
-    def board(self) -> ShogiGame | None:
-        """A position of a game under way, to look at."""
-        return self._board
-
-    def state(self) -> dict[str, Any]:
-        """Games in workers are not kept: a resumed run begins new ones."""
-        return {
-            "abandoned_games": self.abandoned_games + self._config.env.num_games,
-            "generation": self._generation,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on counting; a run of one process has nothing that workers could go on with."""
-        self.abandoned_games = int(state.get("abandoned_games", self._config.env.num_games))
-        self._generation = int(state.get("generation", 0)) + 1
-
     def close(self) -> None:
         """End all workers and free all memory."""
         for worker in self._workers:
@@ -192,27 +153,14 @@ class ParallelSelfPlay:
             self._slab.close()
         self._workers, self._slab, self._server = [], None, None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def plan(self, worker: "_Worker", first_chunk: int) -> ProcessPlan:
         """What a worker is to do."""
         assert self._slab is not None
-        round_of_games = self._generation * self._ranks.size + self._ranks.rank
-        first_game = round_of_games * self._config.env.num_games + worker.number * self._games
+        desk = self._server.desk(worker.number) if self._server is not None else None
         free = [slot for slot in range(self._slots) if slot not in worker.unread]
         return ProcessPlan(
             worker=worker.number,
-            games=GamesPlan(
-                config_json=self._config.model_dump_json(),
-                first_game=first_game,
-                games=self._games,
-                threads=self._threads,
-                desk=self._server.desk(worker.number) if self._server is not None else None,
-            ),
+            games=self._shares.next_plan(desk),
             first_chunk=first_chunk,
             max_lag=self._config.parallel.max_lag,
             slab=self._slab.name,
@@ -221,7 +169,7 @@ class ParallelSelfPlay:
 
     def new_ring(self) -> SlotRing:
         """Slots for one worker."""
-        return SlotRing(self._config.selfplay.rollout_plies, self._games, self._slots)
+        return SlotRing(self._config.selfplay.rollout_plies, self._shares.games, self._slots)
 
     def _order_all(self, command: Command) -> None:
         for worker in self._workers:
@@ -264,16 +212,7 @@ class ParallelSelfPlay:
         return None
 
     def _replace(self, worker: "_Worker", reason: str) -> None:
-        self.failures += 1
-        self._failures_in_a_row += 1
-        self.abandoned_games += self._games
-        logger.error("worker %d failed and is replaced: %s", worker.number, reason)
-        if self._failures_in_a_row > self._config.parallel.max_failures:
-            raise WorkersFailedError(
-                f"workers failed {self._failures_in_a_row} times in a row, the last one because: "
-                f"{reason}"
-            )
-        self._generation += 1
+        self._count_failure(worker.number, reason, lost_games=self._shares.games)
         worker.kill()
         worker.start(self._version + len(worker.chunks))
         worker.order(Command.WEIGHTS, self._version)
@@ -347,10 +286,3 @@ class _Worker:
         if self.pipe is not None:
             self.pipe.close()
         self.ring.close()
-
-
-def _add(total: RolloutStats, chunk: Chunk, version: int) -> None:
-    total.add(chunk.rollout)
-    total.lag = max(total.lag, version - chunk.version)
-    for name, seconds in chunk.seconds.items():
-        total.worker_seconds[name] = total.worker_seconds.get(name, 0.0) + seconds

@@ -1,7 +1,8 @@
 """Self-play in this process: a rollout fills the buffer, one forward pass a ply for all games."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,8 +61,20 @@ class RolloutStats:
     worker_seconds: dict[str, float] = field(default_factory=dict)
     """Where the workers' time went, by section, all workers together."""
 
-    def add(self, other: "RolloutStats") -> None:
-        """Count what happened elsewhere too; how single workers do is told by their own learner."""
+    def add(
+        self,
+        other: "RolloutStats",
+        *,
+        lag: int = 0,
+        seconds: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        """Count what happened elsewhere too; how single workers do is told by their own learner.
+
+        Args:
+            other: of a worker, or of another learner.
+            lag: by how many updates the weights that a worker played with were behind.
+            seconds: where a worker's time went.
+        """
         self.outcomes += other.outcomes
         self.plies += other.plies
         self.learned_plies += other.learned_plies
@@ -69,11 +82,11 @@ class RolloutStats:
         self.pool_points += other.pool_points
         self.pool_games += other.pool_games
         self.pool_share = max(self.pool_share, other.pool_share)
-        self.lag = max(self.lag, other.lag)
+        self.lag = max(self.lag, other.lag, lag)
         self.abandoned_games += other.abandoned_games
         self.failures += other.failures
-        for name, seconds in other.worker_seconds.items():
-            self.worker_seconds[name] = self.worker_seconds.get(name, 0.0) + seconds
+        for name, spent in (*other.worker_seconds.items(), *seconds.items()):
+            self.worker_seconds[name] = self.worker_seconds.get(name, 0.0) + spent
 
 
 class Collector:

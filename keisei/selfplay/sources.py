@@ -10,6 +10,7 @@ from keisei.models.compute import Compute, choose_compute, choose_device
 from keisei.ppo.inference import Inference
 from keisei.ppo.ranks import Ranks
 from keisei.selfplay.parallel import ParallelSelfPlay
+from keisei.selfplay.ray_workers import RaySelfPlay
 from keisei.selfplay.source import GameSource, SelfPlay
 
 
@@ -20,8 +21,11 @@ def make_source(
 
     In a run that is resumed at an update, they shall be other ones than at its start.
     """
+    if config.parallel.backend == "ray":
+        cpus = _cpus_of_workers(inference.compute, ranks)
+        return RaySelfPlay(config, local_cpus=cpus, ranks=ranks, rounds=resumed_at)
     if workers := number_of_workers(config, inference.compute, ranks):
-        return ParallelSelfPlay(config, workers=workers, ranks=ranks, generation=resumed_at)
+        return ParallelSelfPlay(config, workers=workers, ranks=ranks, rounds=resumed_at)
     return SelfPlay(
         config,
         inference,
@@ -39,10 +43,12 @@ def number_of_workers(config: AppConfig, compute: Compute, ranks: Ranks | None =
     the games cannot be shared fairly among so many. Learners on one machine share its cores.
     """
     wanted = config.parallel.num_workers
+    if wanted == 0 and config.parallel.backend == "ray":
+        wanted = "auto"
     if wanted != "auto":
         return wanted
     threads = config.parallel.worker_threads or 1
-    most = max(1, (_own_cores(ranks or Ranks()) - (compute.device.type == "cpu")) // threads)
+    most = max(1, _cpus_of_workers(compute, ranks or Ranks()) // threads)
     return next(number for number in range(most, 0, -1) if config.env.num_games % number == 0)
 
 
@@ -59,18 +65,28 @@ def learner_device(config: AppConfig, ranks: Ranks) -> torch.device:
 
 
 def learner_compute(config: AppConfig, ranks: Ranks | None = None) -> Compute:
-    """Where and how a learner computes: on a CPU, with the cores that others leave to it."""
+    """Where and how a learner computes: on a CPU, with the cores that others leave to it.
+
+    What the workers of a cluster leave to it nobody can tell: it may be that none is here.
+    """
     ranks = ranks or Ranks()
     own = {
         "device": str(learner_device(config, ranks)),
         "torch_threads": config.device.torch_threads or _own_cores(ranks),
     }
     compute = choose_compute(config.device.model_copy(update=own))
+    if config.parallel.ray_address and config.parallel.backend == "ray":
+        return compute
     workers = number_of_workers(config, compute, ranks)
     if not workers or config.device.torch_threads or compute.device.type != "cpu":
         return compute
     taken = workers * (config.parallel.worker_threads or 1)
     return replace(compute, threads=max(1, _own_cores(ranks) - taken))
+
+
+def _cpus_of_workers(compute: Compute, ranks: Ranks) -> int:
+    """The cores of this machine that a learner leaves to its workers."""
+    return max(1, _own_cores(ranks) - (compute.device.type == "cpu"))
 
 
 def _own_cores(ranks: Ranks) -> int:

@@ -93,7 +93,7 @@ def test_workers_of_a_second_learner_play_its_games(tmp_path: Path) -> None:
     alone = tiny_trainer(tmp_path, "env.num_games=16", "env.opening_plies=2")
     whole, part = alone.buffer, Experience(config.selfplay.rollout_plies, 8)
     alone.selfplay.collect(whole, SectionTimer())
-    with ParallelSelfPlay(config, workers=1, rank=1, ranks=2) as workers:
+    with ParallelSelfPlay(config, workers=1, ranks=Ranks(1, 2)) as workers:
         workers.take_weights(alone.agent.model, 0)
         workers.collect(part, SectionTimer())
     assert (part.packed == whole.packed[:, 8:]).all()
