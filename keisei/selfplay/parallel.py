@@ -36,8 +36,6 @@ from keisei.selfplay.worker_process import ProcessPlan, worker_main
 from keisei.selfplay.workforce import GameShares, Workforce
 from keisei.shogi.rules import Outcome
 
-__all__ = ["ParallelSelfPlay", "WorkersFailedError"]
-
 LOOK_SECONDS: Final = 1.0
 """How often one looks whether a worker hangs."""
 
