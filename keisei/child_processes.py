@@ -1,11 +1,23 @@
 """Python processes that this package starts for work of its own."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import Any
+
+from keisei.errors import KeiseiError
+
+
+def spawn_context() -> SpawnContext:
+    """How processes are started: afresh, which works on every system and with threads of torch."""
+    try:
+        return multiprocessing.get_context("spawn")
+    except ValueError as error:
+        raise KeiseiError(f"this Python cannot spawn processes: {error}") from error
 
 
 def module_environment(**changes: str) -> dict[str, str]:

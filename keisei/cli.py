@@ -6,6 +6,7 @@ A subcommand is a plain function, registered below. It imports what it needs whe
 
 import errno
 import io
+import multiprocessing
 import os
 import sys
 from contextlib import suppress
@@ -71,6 +72,7 @@ def options(
 
 def main() -> None:
     """Run the command line; errors that the user can cause end in one red line and exit code 2."""
+    multiprocessing.freeze_support()  # a frozen program is started again for each worker
     _write_utf8()
     try:
         app()

@@ -50,7 +50,7 @@ class RunConfig(Section):
         description="Run or checkpoint whose weights the network starts with; empty: from nothing.",
     )
     total_timesteps: Positive = Field(
-        1_000_000, description="Plies to play and learn from before the run ends."
+        1_000_000, description="Plies, of all learners, to play and learn from before the run ends."
     )
     max_minutes: Annotated[float, Field(ge=0.0)] = Field(
         0.0,
@@ -71,7 +71,7 @@ class EnvConfig(Section):
     input_features: Text = Field(
         "core46", description="Observation planes by name: core46, core46+check ... core46+all."
     )
-    num_games: Positive = Field(256, description="Games that are played in lockstep.")
+    num_games: Positive = Field(256, description="Games that each learner plays in lockstep.")
     ply_limit: Annotated[int, Field(gt=0, le=20_000)] = Field(
         256, description="Ply at which a game is a draw; such draws are counted apart."
     )
@@ -219,6 +219,42 @@ class PPOConfig(Section):
         return self
 
 
+class ParallelConfig(Section):
+    """Who plays: the learner itself, or workers beside it."""
+
+    ddp: bool = Field(
+        False, description="One of several learners that torchrun starts; gradients are averaged."
+    )
+    backend: Literal["processes", "ray"] = Field(
+        "processes", description="Where workers are: processes on this machine; ray: on a cluster."
+    )
+    num_workers: NonNegative | Literal["auto"] = Field(
+        0, description="Workers that play; 0: the learner itself (ray: as auto); auto: by cores."
+    )
+    inference: Literal["auto", "workers", "server"] = Field(
+        "auto",
+        description="Whom workers ask: a network of their own, or a server; auto: that on a GPU.",
+    )
+    worker_threads: NonNegative = Field(
+        0, description="Threads of torch in a worker; 0: one, which wastes least."
+    )
+    max_lag: Annotated[int, Field(ge=0, le=16)] = Field(
+        1, description="Updates by which weights that play may be behind; 0: workers wait."
+    )
+    max_failures: NonNegative = Field(
+        5, description="Failures of workers in a row that are put up with before the run stops."
+    )
+    hang_seconds: Annotated[float, Field(gt=0.0)] = Field(
+        120.0, description="Seconds without a sign of life after which a worker is replaced."
+    )
+    ray_address: Text = Field(
+        "", description="Cluster of Ray to join: auto, or host:port; empty: Ray on this machine."
+    )
+    compression: Literal["off", "gzip", "bf16", "bf16+gzip"] = Field(
+        "off", description="Weights on their way to Ray's workers; bf16: rounded to half the size."
+    )
+
+
 class DeviceConfig(Section):
     """Where and how the network computes."""
 
@@ -311,6 +347,9 @@ class AppConfig(Section):
         default_factory=SelfPlayConfig, description=SelfPlayConfig.__doc__
     )
     ppo: PPOConfig = Field(default_factory=PPOConfig, description=PPOConfig.__doc__)
+    parallel: ParallelConfig = Field(
+        default_factory=ParallelConfig, description=ParallelConfig.__doc__
+    )
     device: DeviceConfig = Field(default_factory=DeviceConfig, description=DeviceConfig.__doc__)
     evaluation: EvaluationConfig = Field(
         default_factory=EvaluationConfig, description=EvaluationConfig.__doc__

@@ -93,7 +93,7 @@ EXTRAS = {
     "web": Extra(("nicegui",), "board and dashboard in the browser"),
     "sweep": Extra(("optuna",), "search for good settings"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),
-    "ray": Extra(("ray",), "self-play on a cluster (planned)"),
+    "ray": Extra(("ray",), "self-play on a cluster"),
     "onnx": Extra(("onnx", "onnxruntime"), "networks as ONNX files, played without torch"),
 }
 """The extras that users choose from; ``dev`` and ``docs`` are for those who work on Keisei."""

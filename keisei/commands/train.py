@@ -34,6 +34,8 @@ def train(
         run_directory = find_run(Path(resume))
         config = options.load(saved=run_directory / CONFIG)
         summary = resume_run(config, run_directory, profile=profile)
+    if not summary.is_first:
+        return
     if as_json:
         typer.echo(json.dumps(summary.as_dict()))
     else:

@@ -54,6 +54,7 @@ NETWORK_FLAGS: Final = (
 TRAIN_FLAGS: Final = (
     *NETWORK_FLAGS,
     Flag("--mixed_precision", "device.mixed_precision", bool, stands_for="auto"),
+    Flag("--ddp", "parallel.ddp", bool, stands_for="true"),
     Flag("--name", "run.name"),
     Flag("--seed", "run.seed", int),
 )

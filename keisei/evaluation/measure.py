@@ -25,6 +25,18 @@ class Measurement(NamedTuple):
     """Some games against each."""
 
 
+def manner_of_play(temperature: float, mate_plies: int) -> str:
+    """How a network plays when it is measured, in words.
+
+    >>> manner_of_play(0.25, 3)
+    'by its policy at temperature 0.25, with mates of up to 3 plies by rule'
+    """
+    by_rule = f"with mates of up to {mate_plies} plies by rule"
+    if mate_plies <= 1:
+        by_rule = "with mates in one by rule" if mate_plies else "without a mate rule"
+    return f"by its policy at temperature {temperature:g}, {by_rule}"
+
+
 def measure(
     inference: Inference, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
 ) -> Measurement:

@@ -22,7 +22,7 @@ from keisei.models.measure import COMPILED, LAID_OUT, measure_paths, sample_batc
 from keisei.models.network import ActorCritic
 from keisei.models.probe import probe_precision
 
-__all__ = ["Compute", "choose_compute", "measure_paths"]
+__all__ = ["Compute", "choose_compute", "choose_device", "measure_paths"]
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Compute:
 
 def choose_compute(config: DeviceConfig) -> Compute:
     """What `config` asks for, made concrete for this machine."""
-    device = _device(config.device)
+    device = choose_device(config.device)
     threads = config.torch_threads or usable_cpus()
     return Compute(
         device=device,
@@ -123,7 +123,12 @@ def choose_compute(config: DeviceConfig) -> Compute:
     )
 
 
-def _device(name: str) -> torch.device:
+def choose_device(name: str) -> torch.device:
+    """The device of this name; auto: the best there is.
+
+    Raises:
+        DeviceError: It is not there.
+    """
     if name == "auto":
         if torch.cuda.is_available():
             name = "cuda"

@@ -2,11 +2,14 @@
 
 import copy
 import logging
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,9 +22,17 @@ from keisei.models.network import ActorCritic
 from keisei.models.weights import load_weights
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
-from keisei.ppo.losses import LossTerms, LossWeights, explained_variance, normalized, ppo_loss
+from keisei.ppo.losses import (
+    LossTerms,
+    LossWeights,
+    PolicySums,
+    explained_variance,
+    normalized,
+    ppo_loss,
+)
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.ppo.policy import entropy, kl_divergence, legal_log_probs
+from keisei.ppo.ranks import Ranks
 from keisei.ppo.stopwatch import Stopwatch
 from keisei.shogi.features import FeatureSpec
 
@@ -42,19 +53,35 @@ class UpdateStats:
 
     metrics: dict[str, float]
     samples: int
-    """Samples that the network was trained on, over all epochs."""
+    """Samples that the network was trained on, over all epochs, in all ranks."""
+
+
+class _Gradient(IntEnum):
+    """How it went to compute one; of several ranks, the least counts."""
+
+    NO_MEMORY = 0
+    NO_NUMBER = 1
+    FINE = 2
 
 
 class PPOAgent:
     """The network under training, its optimizer, and the average of its weights."""
 
     def __init__(
-        self, config: AppConfig, compute: Compute, spec: FeatureSpec, random: np.random.Generator
+        self,
+        config: AppConfig,
+        compute: Compute,
+        spec: FeatureSpec,
+        random: np.random.Generator,
+        ranks: Ranks | None = None,
     ) -> None:
         self.settings: PPOConfig = config.ppo
         self.compute = compute
         self.spec = spec
         self.random = random
+        self.ranks = ranks or Ranks()
+        """The learners whose gradients are averaged with these."""
+
         self.model: ActorCritic = compute.prepare(build_model(config.model, spec.num_planes))
         self.network: ActorCritic = compute.compiled(self.model)
         self.optimizer = torch.optim.AdamW(
@@ -79,6 +106,35 @@ class PPOAgent:
     def best_model(self) -> ActorCritic:
         """The network to play with: the average of the weights where there is one."""
         return self.average if self.average is not None else self.model
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that tells these weights from others."""
+        checksum = 0
+        for tensor in self.model.state_dict().values():
+            checksum = zlib.crc32(tensor.detach().cpu().contiguous().numpy().tobytes(), checksum)
+        return checksum
+
+    def join_ranks(self) -> None:
+        """Begin with the weights of the first rank in all of them."""
+        if not self.ranks.is_same(int(self.compute.needs_scaler)):
+            raise KeiseiError(
+                "some learners compute in float16 and others do not, so that their gradients have "
+                "no common scale: set device.mixed_precision to off, bf16 or fp16"
+            )
+        for network in (self.model, self.average):
+            if network is not None:
+                self.ranks.copy_first(network)
+
+    def stay_together(self) -> None:
+        """Take the first rank's weights again, should others have become unlike them.
+
+        The same processors compute the same from the same gradients; different ones may round
+        differently, and that adds up.
+        """
+        if self.ranks.size > 1 and not self.ranks.is_same(self.fingerprint):
+            logger.warning("the learners' weights are no longer the same: all take the first's")
+            self.join_ranks()
 
     def learn(
         self,
@@ -110,11 +166,12 @@ class PPOAgent:
         values = torch.from_numpy(buffer.values[buffer.learns_value])
         returns = torch.from_numpy(buffer.returns[buffer.learns_value])
         metrics["losses/explained_variance"] = explained_variance(values, returns)
+        metrics = dict(zip(metrics, self.ranks.means(list(metrics.values())), strict=True))
         metrics["charts/learning_rate"] = learning_rate
         metrics["charts/entropy_weight"] = entropy_weight
         metrics["charts/minibatch_size"] = float(self.minibatch_size)
         metrics["charts/epochs_done"] = float(epochs_done)
-        return UpdateStats(metrics, totals.samples)
+        return UpdateStats(metrics, totals.samples * self.ranks.size)
 
     def state(self) -> dict[str, Any]:
         """Everything that learning depends on."""
@@ -165,58 +222,105 @@ class PPOAgent:
     ) -> bool:
         """One pass over the rollout; False if it stopped because the policy had moved too far."""
         order = buffer.sample_order(self.random)
+        # All ranks take the same number of steps, or some would wait for others forever.
+        order = order[: self.ranks.least(len(order))]
         start = 0
         while start < len(order):
             indices = order[start : start + self.minibatch_size]
-            try:
-                minibatch = self._maker.make(buffer, indices)
-                with self.stopwatch:
-                    terms, grad_norm = self._step(minibatch, weights)
-            except torch.OutOfMemoryError:
+            sums = self._policy_sums(buffer, indices)
+            terms, how = self._backward(buffer, indices, weights, sums)
+            how = _Gradient(self.ranks.least(how))
+            if how is _Gradient.NO_MEMORY:
                 self._shrink_minibatch()
                 continue
+            assert terms is not None
+            grad_norm = self._step(how)
             totals.add(terms, grad_norm, len(indices))
             start += len(indices)
             target = self.settings.target_kl
-            if target is not None and float(terms.approx_kl) > target:
+            if target is not None and self.ranks.means([float(terms.approx_kl)])[0] > target:
                 return False
         return True
+
+    def _policy_sums(
+        self, buffer: RolloutBuffer, indices: npt.NDArray[np.int64]
+    ) -> PolicySums | None:
+        """Sums over the minibatches of all ranks; None for one rank, which needs no others."""
+        if self.ranks.size == 1:
+            return None
+        learns = buffer.learns_policy.reshape(-1)[indices]
+        advantages = buffer.advantages.reshape(-1)[indices][learns].astype(np.float64)
+        own = (float(learns.sum()), float(advantages.sum()), float((advantages**2).sum()))
+        return PolicySums(*self.ranks.sums(own))
 
     def _shrink_minibatch(self) -> None:
         """Halve a minibatch that the device's memory could not hold, if it may choose its size."""
         if self.settings.minibatch_size != "auto" or self.minibatch_size <= SMALLEST_MINIBATCH:
-            raise KeiseiError(
-                f"{self.compute.device} has no memory for a minibatch of {self.minibatch_size}; "
-                "set ppo.minibatch_size to a smaller number or to auto, or use a smaller model"
-            )
+            raise self._no_memory()
         self.optimizer.zero_grad(set_to_none=True)
         self.minibatch_size //= 2
         if self.compute.device.type == "cuda":
             torch.cuda.empty_cache()
         logger.warning("out of memory: minibatches are now of %d samples", self.minibatch_size)
 
-    def _step(self, minibatch: Minibatch, weights: LossWeights) -> tuple[LossTerms, float]:
-        """One step of the optimizer. A loss that is no number is skipped and counted."""
-        self.optimizer.zero_grad(set_to_none=True)
-        with self.compute.autocast():
-            terms = self._loss(minibatch, weights)
-        if not bool(torch.isfinite(terms.total)):
-            self._skip("the loss is no number")
-            return terms, float("nan")
-        self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
-        self.scaler.unscale_(self.optimizer)
-        grad_norm = float(
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
+    def _no_memory(self) -> KeiseiError:
+        return KeiseiError(
+            f"{self.compute.device} has no memory for a minibatch of {self.minibatch_size}; "
+            "set ppo.minibatch_size to a smaller number or to auto, or use a smaller model"
         )
-        if not np.isfinite(grad_norm) and not self.scaler.is_enabled():
-            self._skip("a gradient is no number")
-            return terms, float("nan")
-        self.scaler.step(self.optimizer)  # by itself skips what overflowed in float16
-        self.scaler.update()
-        self._bad_minibatches = 0
-        return terms, grad_norm
 
-    def _loss(self, minibatch: Minibatch, weights: LossWeights) -> LossTerms:
+    def _backward(
+        self,
+        buffer: RolloutBuffer,
+        indices: npt.NDArray[np.int64],
+        weights: LossWeights,
+        sums: PolicySums | None,
+    ) -> tuple[LossTerms | None, _Gradient]:
+        """Compute the gradient of a minibatch. Nothing here waits for other ranks: it may fail."""
+        self.optimizer.zero_grad(set_to_none=True)
+        try:
+            minibatch = self._maker.make(buffer, indices)
+            with self.stopwatch:
+                with self.compute.autocast():
+                    terms = self._loss(minibatch, weights, sums)
+                if not bool(torch.isfinite(terms.total)):
+                    return terms, _Gradient.NO_NUMBER
+                self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
+        except torch.OutOfMemoryError:
+            return None, _Gradient.NO_MEMORY
+        return terms, _Gradient.FINE
+
+    def _step(self, how: _Gradient) -> float:
+        """One step of the optimizer, the same in all ranks; returns the norm of the gradient.
+
+        A loss that is no number, of whichever rank, is skipped and counted.
+        """
+        if how is _Gradient.NO_NUMBER:
+            self._skip("the loss is no number")
+            return float("nan")
+        parameters = list(self.model.parameters())
+        with self.stopwatch:
+            # Before they are unscaled: what overflowed in one rank is then infinite in all of
+            # them, and the scalers agree to leave the step out.
+            self.ranks.average_gradients(parameters)
+            self.scaler.unscale_(self.optimizer)
+            grad_norm = float(
+                torch.nn.utils.clip_grad_norm_(parameters, self.settings.max_grad_norm)
+            )
+            if not np.isfinite(grad_norm) and not self.scaler.is_enabled():
+                self._skip("a gradient is no number")
+                return float("nan")
+            try:
+                self.scaler.step(self.optimizer)  # by itself skips what overflowed in float16
+            except torch.OutOfMemoryError as error:  # too late to be agreed on
+                raise self._no_memory() from error
+            self.scaler.update()
+        self._bad_minibatches = 0
+        return grad_norm
+
+    def _loss(
+        self, minibatch: Minibatch, weights: LossWeights, sums: PolicySums | None = None
+    ) -> LossTerms:
         output = self.network(minibatch.planes, minibatch.legal)
         log_probs = legal_log_probs(output.logits, minibatch.counts)
         ema_kls: Tensor | None = None
@@ -227,7 +331,7 @@ class PPOAgent:
             ema_kls = kl_divergence(log_probs, average_log_probs)
         advantages = minibatch.advantages
         if self.settings.normalize_advantages:
-            advantages = normalized(advantages, minibatch.learns_policy)
+            advantages = normalized(advantages, minibatch.learns_policy, sums)
         return ppo_loss(
             log_probs=log_probs.gather(1, minibatch.columns[:, None])[:, 0],
             old_log_probs=minibatch.log_probs,
@@ -237,6 +341,8 @@ class PPOAgent:
             ema_kls=ema_kls,
             learns_policy=minibatch.learns_policy,
             weights=weights,
+            # The mean over ranks of such parts is the mean over all samples.
+            number=None if sums is None else max(sums.number, 1.0) / self.ranks.size,
         )
 
     def _skip(self, reason: str) -> None:

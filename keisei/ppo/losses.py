@@ -1,6 +1,8 @@
 """The PPO loss, term by term, for one minibatch."""
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,6 +31,27 @@ class LossTerms:
     clip_fraction: Tensor
 
 
+class PolicySums(NamedTuple):
+    """What several learners add up, so that each scales its part as one would the whole."""
+
+    number: float
+    """Samples that the policy learns from."""
+
+    advantages: float
+    squares: float
+    """Of their advantages."""
+
+    @property
+    def mean(self) -> float:
+        """The mean advantage."""
+        return self.advantages / self.number
+
+    @property
+    def deviation(self) -> float:
+        """The advantages' standard deviation."""
+        return math.sqrt(max(0.0, self.squares / self.number - self.mean**2))
+
+
 def ppo_loss(
     *,
     log_probs: Tensor,
@@ -39,17 +62,19 @@ def ppo_loss(
     ema_kls: Tensor | None,
     learns_policy: Tensor,
     weights: LossWeights,
+    number: float | None = None,
 ) -> LossTerms:
     """The clipped surrogate, value loss and entropy bonus of ``B`` samples, all arguments ``[B]``.
 
-    Samples without `learns_policy` (forced moves) count for the value only. The approximate KL
-    divergence is the mean of ``r - 1 - log r``, which is never negative (Schulman, 2020).
+    Samples without `learns_policy` (forced moves) count for the value only; `number` is what sums
+    over the others are divided by, if not by how many they are. The approximate KL divergence is
+    the mean of ``r - 1 - log r``, which is never negative (Schulman, 2020).
     """
     counted = learns_policy.float()
-    number = counted.sum().clamp(min=1.0)
+    divisor = counted.sum().clamp(min=1.0) if number is None else number
 
     def mean(samples: Tensor) -> Tensor:
-        return (samples * counted).sum() / number
+        return (samples * counted).sum() / divisor
 
     log_ratio = log_probs - old_log_probs
     ratio = log_ratio.exp()
@@ -65,8 +90,15 @@ def ppo_loss(
     return LossTerms(total, policy, value, bonus, pull, approx_kl, clip_fraction)
 
 
-def normalized(advantages: Tensor, learns_policy: Tensor) -> Tensor:
-    """Advantages scaled so that those that are learned from have mean 0 and deviation 1."""
+def normalized(advantages: Tensor, learns_policy: Tensor, sums: PolicySums | None = None) -> Tensor:
+    """Advantages scaled so that those that are learned from have mean 0 and deviation 1.
+
+    With `sums`, those of all learners together.
+    """
+    if sums is not None:
+        if sums.number < 2:
+            return advantages
+        return (advantages - sums.mean) / (sums.deviation + 1e-8)
     counted = advantages[learns_policy]
     if counted.numel() < 2:
         return advantages

@@ -1,22 +1,28 @@
 """Self-play in this process: a rollout fills the buffer, one forward pass a ply for all games."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import SelfPlayConfig
-from keisei.ppo.buffer import RolloutBuffer
+from keisei.ppo.experience import Experience
 from keisei.ppo.inference import Inference
-from keisei.search.judge import draw, padded_width
+from keisei.search.judge import Judge, padded_width
 from keisei.search.mates import MateRule
 from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.actions import MIRRORED_ACTIONS
+from keisei.shogi.chance import draw_moves, toss_coins
 from keisei.shogi.packed import mirror_packed
 from keisei.shogi.rules import Outcome, as_outcome
 from keisei.shogi.vector import VectorShogi
+
+if TYPE_CHECKING:
+    from keisei.selfplay.communication import WorkerStats
 
 
 @dataclass
@@ -37,6 +43,50 @@ class RolloutStats:
     """What the learner scored in pool games that ended, a draw being half a point."""
 
     pool_games: int = 0
+    pool_share: float = 0.0
+    """Share of the games that are played against earlier selves."""
+
+    lag: int = 0
+    """Updates by which the oldest weights that played were behind."""
+
+    abandoned_games: int = 0
+    """Games that were lost with a worker, so far."""
+
+    failures: int = 0
+    """Workers that were replaced, so far."""
+
+    workers: tuple["WorkerStats", ...] = ()
+    """How the workers are doing, where there are any."""
+
+    worker_seconds: dict[str, float] = field(default_factory=dict)
+    """Where the workers' time went, by section, all workers together."""
+
+    def add(
+        self,
+        other: "RolloutStats",
+        *,
+        lag: int = 0,
+        seconds: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        """Count what happened elsewhere too; how single workers do is told by their own learner.
+
+        Args:
+            other: of a worker, or of another learner.
+            lag: by how many updates the weights that a worker played with were behind.
+            seconds: where a worker's time went.
+        """
+        self.outcomes += other.outcomes
+        self.plies += other.plies
+        self.learned_plies += other.learned_plies
+        self.forced_plies += other.forced_plies
+        self.pool_points += other.pool_points
+        self.pool_games += other.pool_games
+        self.pool_share = max(self.pool_share, other.pool_share)
+        self.lag = max(self.lag, other.lag, lag)
+        self.abandoned_games += other.abandoned_games
+        self.failures += other.failures
+        for name, spent in (*other.worker_seconds.items(), *seconds.items()):
+            self.worker_seconds[name] = self.worker_seconds.get(name, 0.0) + spent
 
 
 class Collector:
@@ -45,48 +95,64 @@ class Collector:
     def __init__(
         self,
         env: VectorShogi,
-        inference: Inference,
+        judge: Judge,
         pool: OpponentPool,
         settings: SelfPlayConfig,
-        random: np.random.Generator,
+        luck: npt.NDArray[np.uint64],
         *,
         mirror: bool,
     ) -> None:
+        """Make a collector.
+
+        Args:
+            env: the games.
+            judge: the network that plays and learns.
+            pool: earlier selves, who play one side in some games.
+            settings: how it plays.
+            luck: ``[N]``, not 0: the state of each game's own chance. So a game is the same
+                whichever others are played beside it.
+            mirror: whether half of the positions are shown mirrored.
+        """
         self.env = env
-        self.inference = inference
+        self.judge = judge
         self.pool = pool
         self.settings = settings
-        self.random = random
+        self.luck = luck
         self.mirror = mirror
         self._mate_rule = MateRule(settings.mate_plies)
 
     def collect(
         self,
-        buffer: RolloutBuffer,
+        buffer: Experience,
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
+        on_ply: Callable[[], None] = lambda: None,
     ) -> RolloutStats:
         """Fill `buffer`. Games under way go on in the next rollout."""
         stats = RolloutStats()
         opponent = self.pool.choose_opponent()
+        if self.pool.is_active:
+            stats.pool_share = self.pool.num_pool_games / self.env.num_games
         for t in range(buffer.plies):
+            on_ply()
             self._play_ply(buffer, t, opponent, stats, timer)
             for index in np.flatnonzero(buffer.ends[t]):
                 outcome, plies = self._ended_game(int(index))
                 stats.outcomes.append((outcome, plies))
                 on_game_end(outcome, plies)
+        with timer.section("inference"):
+            env = self.env
+            buffer.last_packed[...] = env.packed
+            buffer.last_values[...] = self.judge.judge(
+                env.packed, env.legal_actions, env.legal_counts
+            ).values
         stats.plies = len(buffer)
         stats.learned_plies = int(buffer.learns_policy.sum())
         return stats
 
-    def bootstrap_values(self) -> npt.NDArray[np.float32]:
-        """``[N]``: values of the positions that the games have reached."""
-        env = self.env
-        return self.inference.judge(env.packed, env.legal_actions, env.legal_counts).values
-
     def _play_ply(
         self,
-        buffer: RolloutBuffer,
+        buffer: Experience,
         t: int,
         opponent: Inference | None,
         stats: RolloutStats,
@@ -100,8 +166,8 @@ class Collector:
             if self.mirror:
                 legal = self._mirror(packed, legal)
         with timer.section("inference"):
-            log_probs, values = self.inference.judge(packed, legal, env.legal_counts)
-            columns = draw(log_probs, self.random)
+            log_probs, values = self.judge.judge(packed, legal, env.legal_counts)
+            columns = draw_moves(log_probs, self.luck)
             if opponent is not None and frozen.any():
                 columns[frozen] = self._frozen_columns(opponent, frozen)
         with timer.section("env"):
@@ -127,7 +193,7 @@ class Collector:
 
         This happens while acting, not while learning: what is learned is exactly what was seen.
         """
-        chosen = np.flatnonzero(self.random.random(len(packed)) < 0.5)
+        chosen = np.flatnonzero(toss_coins(self.luck))
         images = packed[chosen]
         mirror_packed(images, images)
         packed[chosen] = images
@@ -143,7 +209,10 @@ class Collector:
         judgement = opponent.judge(
             env.packed[where], env.legal_actions[where], env.legal_counts[where]
         )
-        return draw(judgement.log_probs, self.random)
+        luck = self.luck[where]
+        columns = draw_moves(judgement.log_probs, luck)
+        self.luck[where] = luck
+        return columns
 
     def _ended_game(self, index: int) -> tuple[Outcome, int]:
         step = self.env.last_step

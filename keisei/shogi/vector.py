@@ -93,6 +93,7 @@ class VectorShogi:
         features: str | FeatureSpec = "core46",
         *,
         seed: int = 0,
+        first_game: int = 0,
         starts: Sequence[str | Diagram] = (STARTPOS_SFEN,),
         opening_plies: int = 0,
         ply_limit: int = 512,
@@ -106,6 +107,8 @@ class VectorShogi:
             num_games: how many games are stepped together.
             features: what `planes` shows, by name or spec.
             seed: decides start positions, opening plies and `sample_actions`.
+            first_game: the number of the first game, where several environments share a seed: game
+                7 is the same whether it is played here or elsewhere.
             starts: SFENs or diagrams; each game begins at one of them, chosen at random.
             opening_plies: how many random legal moves are played before a game is handed out.
             ply_limit: the ply at which a game is a draw.
@@ -114,9 +117,11 @@ class VectorShogi:
             threads: how many threads share the work of a step.
         """
         _require_range("num_games", num_games, 1, 1 << 24)
+        _require_range("first_game", first_game, 0, 1 << 32)
         _require_range("opening_plies", opening_plies, 0, _MAX_PLY_LIMIT)
         _require_range("ply_limit", ply_limit, 1, _MAX_PLY_LIMIT)
         self.num_games = num_games
+        self.first_game = first_game
         self.features = feature_spec(features) if isinstance(features, str) else features
         self.ply_limit = ply_limit
         self.declaration = DeclarationRule(declaration)
@@ -173,7 +178,7 @@ class VectorShogi:
         """Begin all games anew; with `seed` exactly as an environment made with that seed does."""
         with self._stepping():
             if seed is not None:
-                self._games.random_states[:] = random_states(seed, self.num_games)
+                self._games.random_states[:] = random_states(seed, self.num_games, self.first_game)
             self._games.rewards[:] = 0
             self._games.terminations[:] = 0
             self._games.winners[:] = -1

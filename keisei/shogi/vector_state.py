@@ -127,7 +127,8 @@ def require_sound_state(state: Mapping[str, npt.NDArray[Any]], ply_limit: int) -
             raise KeiseiError(f"the saved state is damaged: game {index} contradicts itself")
 
 
-def random_states(seed: int, number: int) -> npt.NDArray[np.uint64]:
-    """One non-zero generator state a game, unlike each other for any seed."""
-    states = np.random.SeedSequence(seed).generate_state(number, dtype=np.uint64)
+def random_states(seed: int, number: int, first: int = 0) -> npt.NDArray[np.uint64]:
+    """One non-zero generator state for each of games `first`, `first` + 1 ..., all unlike."""
+    sequence = np.random.SeedSequence(seed)
+    states = sequence.generate_state(first + number, dtype=np.uint64)[first:]
     return np.maximum(states, np.uint64(1))

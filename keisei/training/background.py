@@ -51,13 +51,14 @@ class BackgroundEvaluationError(KeiseiError):
     """An evaluation that gave no result; the first line of the message says why."""
 
 
-def is_in_background(config: EvaluationConfig, compute: Compute) -> bool:
+def is_in_background(config: EvaluationConfig, compute: Compute, learners: int = 1) -> bool:
     """Whether evaluations during training have a process of their own.
 
-    ``auto``: where that has a core to itself, or the learner leaves them all to others.
+    ``auto``: where that has a core to itself, or the learners on this machine leave them all to
+    others.
     """
     if config.background == "auto":
-        return compute.device.type != "cpu" or usable_cpus() > compute.threads
+        return compute.device.type != "cpu" or usable_cpus() > learners * compute.threads
     return config.background == "on"
 
 

@@ -23,8 +23,8 @@ class Glyphs(NamedTuple):
     """How the board is written."""
 
 
-UNICODE: Final = Glyphs("▁▂▃▄▅▆▇█", "█▓▒░", "±", "kanji")
-ASCII: Final = Glyphs("_.-=+*#", "#=-.", "+-", "letters")
+UNICODE: Final = Glyphs("▁▂▃▄▅▆▇█", "█▓▒╱░", "±", "kanji")
+ASCII: Final = Glyphs("_.-=+*#", "#=-/.", "+-", "letters")
 """For consoles whose encoding or font has nothing better, as the old ones of Windows."""
 
 

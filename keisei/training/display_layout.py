@@ -26,6 +26,7 @@ PANELS_NEED: Final = (120, 28)
 """Columns and lines from which on there is room for panels."""
 
 MOST_OPPONENTS: Final = 4
+MOST_WORKERS: Final = 4
 MOST_MESSAGES: Final = 12
 
 
@@ -41,6 +42,7 @@ def _plain(state: RunState, width: int, height: int, glyphs: Glyphs) -> Group:
     head = parts.header(state, width, glyphs)
     tail = [
         parts.time_line(state, width, glyphs),
+        *parts.worker_lines(state, width, glyphs)[:MOST_WORKERS],
         *parts.strength_lines(state, width, glyphs)[:MOST_OPPONENTS],
     ]
     tail = tail[: max(0, height - len(head))]

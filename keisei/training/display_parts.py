@@ -24,8 +24,8 @@ VALUE_WIDTH: Final = 9
 WIDE: Final = 100
 """Columns from which on there is room for details."""
 
-_TIME_LABELS: Final = ("env", "inference", "learning", "other")
-_TIME_STYLES: Final = ("green", "cyan", "magenta", "bright_black")
+_TIME_LABELS: Final = ("env", "inference", "learning", "waiting", "other")
+_TIME_STYLES: Final = ("green", "cyan", "magenta", "yellow", "bright_black")
 _OUTCOMES: Final = (names.BLACK_WINS, names.DRAWS, names.WHITE_WINS)
 _OUTCOME_STYLES: Final = ("bold", "yellow", "cyan")
 """The colours that Black's and White's pieces have on the board."""
@@ -168,7 +168,8 @@ def time_line(state: RunState, width: int, glyphs: Glyphs) -> Text:
     for label, share, style, shade in zip(
         _TIME_LABELS, shares, _TIME_STYLES, glyphs.shades, strict=True
     ):
-        legend.append(f" {shade} ", style).append(f"{label} {100 * share:.0f}", "dim")
+        if share > 0.0:
+            legend.append(f" {shade} ", style).append(f"{label} {100 * share:.0f}", "dim")
     line = labelled("time in %")
     room = width - line.cell_len - legend.cell_len
     if room > 5:
@@ -183,8 +184,23 @@ def time_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
     for label, name, share, style, shade in zip(
         _TIME_LABELS, names.TIMES, shares, _TIME_STYLES, glyphs.shades, strict=True
     ):
-        line = Text().append(f"{shade} ", style).append(f"{label:<{LABEL_WIDTH - 2}} ", "dim")
-        line.append(f"{percent(share):>5}, {small(state.metric(name))} s")
+        if share > 0.0:
+            line = Text().append(f"{shade} ", style).append(f"{label:<{LABEL_WIDTH - 2}} ", "dim")
+            line.append(f"{percent(share):>5}, {small(state.metric(name))} s")
+            lines.append(fit(line, width, glyphs))
+    return lines
+
+
+def worker_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
+    """How each worker is doing, by its own word; no line without workers."""
+    lines = []
+    for number in names.workers(state.metrics):
+        rate, waiting, games, version, memory = (
+            state.metric(names.worker_metric(number, figure)) for figure in names.WORKER_FIGURES
+        )
+        line = labelled(f"worker {number}").append(f"{count(rate):>6} plies/s")
+        line.append(f"  {count(games)} games, waiting {percent(waiting)}", "dim")
+        line.append(f", weights {version:.0f}, {count(memory)} MB", "dim")
         lines.append(fit(line, width, glyphs))
     return lines
 

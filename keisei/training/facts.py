@@ -25,9 +25,12 @@ def run_facts(config: AppConfig, agent: PPOAgent, buffer: RolloutBuffer) -> dict
         "precision": str(compute.autocast_dtype or torch.float32).removeprefix("torch."),
         "compile": compute.compile,
         "threads": compute.threads,
+        "learners": agent.ranks.size,
         "buffer_bytes_per_ply": round(buffer.bytes_per_ply, 1),
         "minibatch_size": agent.minibatch_size,
-        "background_evaluation": is_in_background(config.evaluation, compute),
+        "background_evaluation": is_in_background(
+            config.evaluation, compute, agent.ranks.local_size
+        ),
         "mate_plies": config.selfplay.mate_plies,
         "keisei": __version__,
         "torch": torch.__version__,

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 from keisei import run_files
 from keisei.files import FileAccessError, write_atomically
+from keisei.ppo.experience import Experience
+from keisei.selfplay.source import GameSource, SelfPlay
 from keisei.shogi.diagram import Diagram
 from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import format_sfen
@@ -51,6 +53,15 @@ def boards_of(env: VectorShogi, number: int = BOARDS) -> list[Board]:
         Board(unpack_diagram(env.packed[index]), env.last_move(index))
         for index in range(min(number, env.num_games))
     ]
+
+
+def boards_now(source: GameSource, buffer: Experience) -> list[Board]:
+    """Some games of a run: as they stand, or as workers left them when they last handed over."""
+    if isinstance(source, SelfPlay):
+        return boards_of(source.env)
+    if source.board is None:  # nothing has been handed over yet
+        return []
+    return [Board(unpack_diagram(packed), None) for packed in buffer.last_packed[:BOARDS]]
 
 
 class LiveGames(Callback):

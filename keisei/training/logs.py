@@ -116,6 +116,14 @@ def configure_logging(
     return LoggingSession(handlers)
 
 
+def show_errors(speaker: str) -> LoggingSession:
+    """Log errors to stderr only, each with the name of the process that speaks."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.ERROR)
+    handler.setFormatter(logging.Formatter(f"{speaker}: %(levelname)s: %(message)s"))
+    return LoggingSession([handler])
+
+
 @contextmanager
 def diverted(sink: Sink) -> Iterator[None]:
     """Hand messages for the terminal to `sink` while a live display owns it."""

@@ -41,14 +41,21 @@ TERMINATION_PREFIX: Final = "games/termination/"
 TIME_ENV: Final = "time/env"
 TIME_INFERENCE: Final = "time/inference"
 TIME_LEARNING: Final = "time/learning"
+TIME_WAITING: Final = "time/waiting"
 TIME_OTHER: Final = "time/other"
+
+POLICY_LAG: Final = "workers/policy_lag"
+ABANDONED_GAMES: Final = "workers/abandoned_games"
+FAILURES: Final = "workers/failures"
+WORKER_PREFIX: Final = "workers/"
+WORKER_FIGURES: Final = ("SPS", "waiting", "games", "version", "rss_mb")
 
 MEMORY: Final = "memory/rss_mb"
 VIDEO_MEMORY: Final = "memory/vram_mb"
 
 EVALUATION_PREFIX: Final = "eval/"
 
-TIMES: Final = (TIME_ENV, TIME_INFERENCE, TIME_LEARNING, TIME_OTHER)
+TIMES: Final = (TIME_ENV, TIME_INFERENCE, TIME_LEARNING, TIME_WAITING, TIME_OTHER)
 """Where the seconds of a step go; together they are the whole step."""
 
 MEANINGS: Final[dict[str, str]] = {
@@ -80,7 +87,16 @@ MEANINGS: Final[dict[str, str]] = {
     TIME_ENV: "Seconds of this step spent playing moves and finding the legal ones.",
     TIME_INFERENCE: "Seconds of this step in which the network chose moves, planes included.",
     TIME_LEARNING: "Seconds of this step in which the network learned.",
+    TIME_WAITING: "Seconds of this step spent waiting for workers, or for slower learners.",
     TIME_OTHER: "Seconds of this step spent on everything else.",
+    POLICY_LAG: "Updates by which the oldest weights that played this rollout were behind.",
+    ABANDONED_GAMES: "Games that were abandoned because their worker failed, so far.",
+    FAILURES: "Workers that failed and were replaced, so far.",
+    WORKER_PREFIX + "<number>/SPS": "Plies per second of a worker while it plays.",
+    WORKER_PREFIX + "<number>/waiting": "Share of a worker's time in which it waits.",
+    WORKER_PREFIX + "<number>/games": "Games that a worker has finished.",
+    WORKER_PREFIX + "<number>/version": "Updates of the weights that a worker plays with.",
+    WORKER_PREFIX + "<number>/rss_mb": "Memory of a worker's process, in MB.",
     MEMORY: "Memory of the process, in MB.",
     VIDEO_MEMORY: "The most that tensors took on the GPU so far, in MB; absent without one.",
     EVALUATION_PREFIX + "<opponent>/score": "Points per game, a draw being half a point.",
@@ -98,6 +114,21 @@ MEANINGS: Final[dict[str, str]] = {
 def termination_metric(name: str) -> str:
     """The metric of a way to end: ``termination_metric("CHECKMATE")`` is in lower case."""
     return TERMINATION_PREFIX + name.lower()
+
+
+def worker_metric(number: int, figure: str) -> str:
+    """The metric of a worker: ``worker_metric(0, "SPS")``."""
+    return f"{WORKER_PREFIX}{number}/{figure}"
+
+
+def workers(metrics: Mapping[str, float]) -> list[int]:
+    """The numbers of the workers that some metrics tell of."""
+    suffix = f"/{WORKER_FIGURES[0]}"
+    return sorted(
+        int(name.removeprefix(WORKER_PREFIX).removesuffix(suffix))
+        for name in metrics
+        if name.startswith(WORKER_PREFIX) and name.endswith(suffix)
+    )
 
 
 def evaluation_metrics(scores: Mapping[str, Score]) -> dict[str, float]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BLACK_WINS, _WHITE_WINS, _DRAWS, _PLY_LIMIT = "#2b2a27", "#d8cdb4", "#e69f00", "#d55e00"
-_TIME_COLORS: Final = ("#009e73", "#56b4e9", "#cc79a7", "#b9b4a7")
+_TIME_COLORS: Final = ("#009e73", "#56b4e9", "#cc79a7", "#f0e442", "#b9b4a7")
 
 _NEIGHBOURHOODS: Final = 30
 """The smooth curve over a noisy one averages values within one part in so many on either side."""
@@ -156,7 +156,7 @@ def draw_speed(history: History) -> Figure | None:
     if timed:
         rows = [names.shares(step.metrics, names.TIMES) for step in timed]
         bands = [list(band) for band in zip(*rows, strict=True)]
-        labels = ("environment", "inference", "learning", "other")
+        labels = ("environment", "inference", "learning", "waiting", "other")
         _bands(time, [step.timestep for step in timed], bands, labels, _TIME_COLORS)
     _percentages(time)
     time.set_ylabel("share of the time")

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from keisei import __version__
+from keisei.evaluation.measure import manner_of_play
 from keisei.training import metrics as names
 from keisei.training.formats import NOTHING, count, duration, percent, short_count
 from keisei.training.journal import History
@@ -108,7 +109,7 @@ def page(report: Report) -> str:
     parts = [
         _header(report),
         _cards(history),
-        *_strength_table(history),
+        *_strength_table(history, report.config),
         *(_figure(picture) for picture in report.pictures),
         _nothing_yet(history),
         _game(report.sample) if report.sample else "",
@@ -173,10 +174,14 @@ def _card(label: str, value: str, note: str, *, strong: bool = False) -> str:
     )
 
 
-def _strength_table(history: History) -> Iterable[str]:
-    """The last evaluation in full."""
+def _strength_table(history: History, config: Mapping[str, Any]) -> Iterable[str]:
+    """The last evaluation in full, and how the network played in it."""
     if not history.evaluations:
         return
+    settings = config.get("evaluation", {})
+    manner = ""
+    if {"temperature", "mate_plies"} <= settings.keys():
+        manner = f" It played {manner_of_play(settings['temperature'], settings['mate_plies'])}."
     last = history.evaluations[-1]
     rows = []
     for opponent, result in strengths(last.metrics).items():
@@ -194,7 +199,8 @@ def _strength_table(history: History) -> Iterable[str]:
     headings = ("score", "95 % interval", "won - drawn - lost", "as Black", "as White")
     head = "".join(f'<th scope="col" class="number">{heading}</th>' for heading in headings)
     yield (
-        f"<h2>Final strength</h2><p>The last evaluation, after update {count(last.update)}.</p>"
+        f"<h2>Final strength</h2><p>The last evaluation, after update {count(last.update)}."
+        f"{escape(manner)}</p>"
         f'<figure><table><thead><tr><th scope="col">opponent</th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></figure>"
     )

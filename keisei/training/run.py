@@ -1,11 +1,14 @@
 """A run as a whole: its directory, its listeners, its beginning and its end."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from keisei.checkpoints.network import load_network
@@ -13,15 +16,19 @@ from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
+from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.players import make_player
 from keisei.evaluation.score import Score
+from keisei.models.compute import choose_device
+from keisei.ppo.ranks import Ranks, joined, require_launched
 from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
+from keisei.selfplay.sources import learner_device
 from keisei.training.display import console_level, make_display
 from keisei.training.events import Callback, EventBus, load_plugin
 from keisei.training.games import SampleGames
 from keisei.training.interrupt import InterruptFlag
-from keisei.training.live_games import LiveGames, boards_of
-from keisei.training.logs import configure_logging
+from keisei.training.live_games import LiveGames, boards_now
+from keisei.training.logs import configure_logging, show_errors
 from keisei.training.profiling import Profiler
 from keisei.training.report import ReportWriter
 from keisei.training.trackers import make_trackers
@@ -40,6 +47,11 @@ class RunSummary:
     games: int
     seconds: float
     scores: dict[str, Score]
+    manner: str
+    """How the network played for its scores."""
+
+    is_first: bool = True
+    """Whether this is the learner that speaks for all."""
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -57,6 +69,7 @@ class RunSummary:
             f"{self.reason}: {self.timestep:,} plies, {self.games:,} games, "
             f"{self.seconds / 60:.1f} minutes",
             *(f"  against {name}: {score}" for name, score in self.scores.items()),
+            *([f"  playing {self.manner}"] if self.scores else []),
             f"report: {self.run_directory / REPORT}",
             f"play it: keisei play {self.run_directory}",
             f"go on with: keisei train --resume {self.run_directory}",
@@ -66,50 +79,100 @@ class RunSummary:
 
 def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
     """Make a directory for a new run and train in it."""
-    name = config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}"
-    run_directory = Path(config.run.root) / name
+    _require_opponents(config)
+    with _joined(config) as ranks:
+        name = ranks.decided(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
+        run_directory = Path(config.run.root) / name
+        problem = ranks.decided(_new_directory(run_directory) if ranks.is_first else None)
+        if problem is not None:
+            raise KeiseiError(problem)
+        return _train(config, run_directory, ranks, profile=profile, is_resumed=False)
+
+
+def _new_directory(run_directory: Path) -> str | None:
+    """Make the directory of a new run; what is wrong if that cannot be."""
     if (run_directory / CONFIG).exists():
-        raise KeiseiError(
+        return (
             f"there is a run in {run_directory} already; go on with it by --resume "
             f"{run_directory}, or choose another --name"
         )
-    _require_opponents(config)
     try:
         run_directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise KeiseiError(f"cannot make {run_directory}: {error.strerror or error}") from error
-    return _train(config, run_directory, profile=profile, is_resumed=False)
+        return f"cannot make {run_directory}: {error.strerror or error}"
+    return None
 
 
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
     """Go on with a run from its newest good checkpoint."""
     _require_opponents(config)
-    return _train(config, run_directory, profile=profile, is_resumed=True)
+    with _joined(config) as ranks:
+        return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
+
+
+@contextmanager
+def _joined(config: AppConfig) -> Iterator[Ranks]:
+    """All learners; there is one unless torchrun started several, and then each says who it is."""
+    require_launched(ddp=config.parallel.ddp)
+    if not config.parallel.ddp:
+        yield Ranks()
+        return
+    with joined(choose_device(config.device.device)) as ranks:
+        try:
+            device = learner_device(config, ranks)
+            if device.type == "cuda":
+                torch.cuda.set_device(device)
+            yield ranks
+        except KeiseiError as error:
+            if ranks.is_first:
+                raise
+            raise KeiseiError(f"{ranks}: {error}") from error
 
 
 def _train(
-    config: AppConfig, run_directory: Path, *, profile: bool, is_resumed: bool
+    config: AppConfig, run_directory: Path, ranks: Ranks, *, profile: bool, is_resumed: bool
 ) -> RunSummary:
     console = Console(stderr=True)
-    with configure_logging(run_directory, console, console_level=console_level(config)):
-        trainer = Trainer(
-            config, run_directory, EventBus(_callbacks(config, run_directory, console, profile))
-        )
-        trainer.bus.callbacks.append(LiveGames(run_directory, lambda: boards_of(trainer.env)))
+    with (
+        configure_logging(run_directory, console, console_level=console_level(config))
+        if ranks.is_first
+        else show_errors(str(ranks))
+    ):
+        if ranks.size > 1:
+            logger.info("%d learners, %d of them on this machine", ranks.size, ranks.local_size)
+        callbacks = _callbacks(config, run_directory, console, profile) if ranks.is_first else []
+        trainer = Trainer(config, run_directory, EventBus(callbacks), ranks)
+        if ranks.is_first:
+            trainer.bus.callbacks.append(
+                LiveGames(run_directory, lambda: boards_now(trainer.selfplay, trainer.buffer))
+            )
         if is_resumed:
             checkpoint = load_newest(run_directory / CHECKPOINTS)
+            if not ranks.is_same(checkpoint.update if checkpoint is not None else -1):
+                raise KeiseiError(
+                    f"the learners see different checkpoints in {run_directory / CHECKPOINTS}; "
+                    "it has to be on a disk that all machines share"
+                )
             if checkpoint is None:
                 logger.warning("no checkpoint in %s yet: the run starts anew", run_directory)
             else:
                 trainer.restore(checkpoint)
         elif config.run.start_from:
             trainer.agent.start_from(load_network(Path(config.run.start_from)))
-        save_config(config, run_directory / CONFIG)
+        if ranks.is_first:
+            save_config(config, run_directory / CONFIG)
         with InterruptFlag() as interrupt:
             reason = trainer.run(interrupt)
     progress = trainer.progress
     return RunSummary(
-        run_directory, reason, progress.timestep, progress.games, progress.seconds, trainer.scores
+        run_directory,
+        reason,
+        progress.timestep,
+        progress.games,
+        progress.seconds,
+        trainer.scores,
+        manner_of_play(config.evaluation.temperature, config.evaluation.mate_plies),
+        ranks.is_first,
     )
 
 

@@ -3,19 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from keisei.memory import resident_megabytes, video_megabytes
 from keisei.ppo.agent import UpdateStats
-from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.rollout import RolloutStats
 from keisei.shogi.pieces import Color
 from keisei.shogi.rules import Termination
 from keisei.training import metrics
-from keisei.training.memory import resident_megabytes, video_megabytes
 
 
 def step_metrics(
     rollout: RolloutStats,
     update: UpdateStats,
-    pool: OpponentPool,
     seconds: Mapping[str, float],
     network_seconds: float,
 ) -> dict[str, float]:
@@ -32,10 +30,33 @@ def step_metrics(
         values[metrics.VIDEO_MEMORY] = video
     if rollout.outcomes:
         values |= _game_metrics(rollout)
-    if pool.is_active:
-        values[metrics.POOL_SHARE] = pool.settings.pool_share
+    if rollout.workers:
+        values |= _worker_metrics(rollout)
+    if rollout.pool_share:
+        values[metrics.POOL_SHARE] = rollout.pool_share
     if rollout.pool_games:
         values[metrics.POOL_SCORE] = rollout.pool_points / rollout.pool_games
+    return values
+
+
+def _worker_metrics(rollout: RolloutStats) -> dict[str, float]:
+    values = {
+        metrics.POLICY_LAG: float(rollout.lag),
+        metrics.ABANDONED_GAMES: float(rollout.abandoned_games),
+        metrics.FAILURES: float(rollout.failures),
+    }
+    for worker in rollout.workers:
+        figures = (
+            worker.plies_per_second,
+            worker.waited / worker.seconds if worker.seconds else 0.0,
+            float(worker.games),
+            float(worker.version),
+            worker.memory,
+        )
+        values |= {
+            metrics.worker_metric(worker.worker, name): value
+            for name, value in zip(metrics.WORKER_FIGURES, figures, strict=True)
+        }
     return values
 
 

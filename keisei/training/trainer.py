@@ -6,7 +6,8 @@ was killed goes on exactly where its last checkpoint left it.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,22 @@ import torch
 
 from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
-from keisei.models.compute import choose_compute
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
+from keisei.ppo.ranks import RankLostError, Ranks
 from keisei.run_files import CHECKPOINTS
-from keisei.selfplay.pool import OpponentPool
-from keisei.selfplay.rollout import Collector
+from keisei.selfplay.communication import WorkersFailedError
+from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.seeds import RunSeeds
+from keisei.selfplay.source import with_pool_of, without_pool
+from keisei.selfplay.sources import learner_compute, make_source
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
-from keisei.shogi.rules import DeclarationRule, Outcome
-from keisei.shogi.vector import VectorShogi
+from keisei.shogi.rules import Outcome
 from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.events import (
     CheckpointSaved,
@@ -50,39 +54,22 @@ from keisei.training.step_metrics import step_metrics
 class Trainer:
     """One run, from its first ply to its last."""
 
-    def __init__(self, config: AppConfig, run_directory: Path, bus: EventBus) -> None:
+    def __init__(
+        self, config: AppConfig, run_directory: Path, bus: EventBus, ranks: Ranks | None = None
+    ) -> None:
         self.config = config
+        self.ranks = ranks or Ranks()
+        """All learners; the first of them writes, evaluates and decides when it is over."""
+
         self.run_directory = run_directory
         self.bus = bus
-        env_seed, weights_seed, *seeds = np.random.SeedSequence(config.run.seed).spawn(5)
-        torch.manual_seed(int(weights_seed.generate_state(1)[0]))
-        self.randoms = {
-            name: np.random.default_rng(seed)
-            for name, seed in zip(("acting", "learning", "pool"), seeds, strict=True)
-        }
+        seeds = RunSeeds.of(config.run.seed)
+        torch.manual_seed(seeds.weights)
+        self.learning_random = np.random.default_rng([seeds.learning, self.ranks.rank])
         self.spec = feature_spec(config.env.input_features)
-        compute = choose_compute(config.device)
-        self.env = VectorShogi(
-            config.env.num_games,
-            self.spec,
-            seed=int(env_seed.generate_state(1)[0]),
-            opening_plies=config.env.opening_plies,
-            ply_limit=config.env.ply_limit,
-            declaration=DeclarationRule.named(config.env.declaration),
-            threads=config.env.threads or compute.threads,
-        )
-        self.agent = PPOAgent(config, compute, self.spec, self.randoms["learning"])
-        self.pool = OpponentPool(
-            config.selfplay, config.env.num_games, self.agent.inference, self.randoms["pool"]
-        )
-        self.collector = Collector(
-            self.env,
-            self.agent.inference,
-            self.pool,
-            config.selfplay,
-            self.randoms["acting"],
-            mirror=config.ppo.mirror,
-        )
+        compute = learner_compute(config, self.ranks)
+        self.agent = PPOAgent(config, compute, self.spec, self.learning_random, self.ranks)
+        self.selfplay = make_source(config, self.agent.inference, self.ranks)
         self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
@@ -99,14 +86,20 @@ class Trainer:
         interrupt = interrupt or InterruptFlag()
         self._session_start = time.perf_counter()
         self.timer.take()
+        self.agent.join_ranks()
         facts = run_facts(self.config, self.agent, self.buffer)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
         try:
-            with self.background:
+            with self.background if self.ranks.is_first else nullcontext(), self.selfplay:
                 reason = self._train(interrupt)
         except KeyboardInterrupt:
             reason = "interrupted"
+            raise
+        except (WorkersFailedError, RankLostError) as error:
+            reason = str(error)
+            if self.ranks.is_first:
+                self.save()  # nothing is wrong with what has been learned
             raise
         except Exception as error:
             reason = str(error)
@@ -119,18 +112,23 @@ class Trainer:
         """The main loop; returns why it ended."""
         while (end := self._end(interrupt)) is None:
             self.train_step()
-            self._take_evaluation(self.background.poll())
-            if _is_due(self.update, self.config.evaluation.interval):
-                self._evaluate_on_the_way(interrupt)
+            if self.ranks.is_first:
+                self._take_evaluation(self.background.poll())
+                if _is_due(self.update, self.config.evaluation.interval):
+                    self._evaluate_on_the_way(interrupt)
             if _is_due(self.update, self.config.checkpoint.interval):
-                self.save()
-        if self._is_measured:  # a run that had ended was resumed: there is nothing to do
-            return end
+                states = self._states_of_others()
+                if self.ranks.is_first:
+                    self.save(states)
+        states = self._states_of_others()
+        self.ranks.part()
+        if self._is_measured or not self.ranks.is_first:
+            return end  # a run that had ended was resumed, or the first does the rest
         if end != "interrupted":
             self._take_evaluation(self.background.finish(interrupt))
             self.evaluate(self.config.evaluation.final_games)
             self._is_measured = True
-        self.save()
+        self.save(states)
         return end
 
     @property
@@ -144,16 +142,12 @@ class Trainer:
     def train_step(self) -> None:
         """Play a rollout, learn from it, and tell what happened."""
         config = self.config
-        done = self._done
-        if self.update % config.selfplay.pool_interval == 0:
-            self.pool.add(self.agent.model)
-        stats = self.collector.collect(self.buffer, self.timer, self._count_game)
-        with self.timer.section("inference"):
-            last_values = self.collector.bootstrap_values()
+        done = self.ranks.decided(self._done)
+        self.selfplay.take_weights(self.agent.model, self.update)
+        stats = self.selfplay.collect(self.buffer, self.timer, self._tell_game)
+        stats = self._of_all_ranks(stats)
         with self.timer.section("learning"):
             self.buffer.finish(
-                last_values,
-                self.env.packed,
                 gamma=config.ppo.gamma,
                 gae_lambda=scheduled(
                     "linear", config.ppo.gae_lambda, config.ppo.gae_lambda_end, done
@@ -178,12 +172,25 @@ class Trainer:
                 on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
             )
         self.timestep += stats.plies
+        self.games += len(stats.outcomes)
         self.update += 1
         self._is_measured = False
-        metrics = step_metrics(
-            stats, update, self.pool, self.timer.take(), self.agent.stopwatch.take()
-        )
-        self.bus.emit(StepEnd(self.progress, metrics, self.env.game(0)))
+        metrics = step_metrics(stats, update, self.timer.take(), self.agent.stopwatch.take())
+        self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
+
+    def _of_all_ranks(self, own: RolloutStats) -> RolloutStats:
+        """What happened in the rollouts of all learners, once the slowest has ended its own."""
+        if self.ranks.size == 1:
+            return own
+        with self.timer.section("waiting"):
+            parts = self.ranks.gathered(own)
+        for rank, part in enumerate(parts):
+            for outcome, plies in part.outcomes if rank != self.ranks.rank else ():
+                self._tell_game(outcome, plies)
+        total, *others = parts
+        for part in others:
+            total.add(part)
+        return total
 
     def evaluate(self, games: int) -> dict[str, Score]:
         """Measure the network against its standard opponents."""
@@ -199,13 +206,13 @@ class Trainer:
         self.timer.take()  # the next step's times are its own
         return self.scores
 
-    def save(self) -> Path:
-        """Write a checkpoint."""
+    def save(self, others: Sequence[Mapping[str, Any]] = ()) -> Path:
+        """Write a checkpoint; the states of other ranks go into it if they could be asked."""
         path = save_checkpoint(
             self.run_directory / CHECKPOINTS,
             timestep=self.timestep,
             update=self.update,
-            state=self.state(),
+            state={**self.state(), "others": list(others)},
             config_json=self.config.model_dump_json(indent=2),
             keep=self.config.checkpoint.keep,
         )
@@ -216,9 +223,7 @@ class Trainer:
         """Everything that the rest of the run depends on."""
         return {
             **self.agent.state(),
-            "env": self.env.state(),
-            "pool": self.pool.state(),
-            "randoms": {name: generator_state(random) for name, random in self.randoms.items()},
+            **self._own_state(),
             "global_randoms": rng_state(),
             "games": self.games,
             "seconds": self.progress.seconds,
@@ -226,16 +231,34 @@ class Trainer:
             "is_measured": self._is_measured,
         }
 
+    def _own_state(self) -> dict[str, Any]:
+        """What is not the same in all ranks."""
+        return {
+            "selfplay": self.selfplay.state(),
+            "learning_random": generator_state(self.learning_random),
+        }
+
+    def _states_of_others(self) -> list[dict[str, Any]]:
+        """What the other ranks put into a checkpoint; all ranks have to call it."""
+        self.agent.stay_together()
+        own: dict[str, Any] = {}
+        if not self.ranks.is_first:
+            own = self._own_state()
+            own["selfplay"] = without_pool(own["selfplay"])
+        return self.ranks.gathered(own)[1:]
+
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of this run."""
         state: Mapping[str, Any] = checkpoint.state
+        if "selfplay" not in state:
+            raise KeiseiError(
+                "the checkpoint was written before self-play had a state of its own, and cannot be "
+                "resumed; begin a new run with run.start_from set to this one"
+            )
         self.agent.restore(state)
-        self.env.restore(state["env"])
-        self.pool.restore(state["pool"])
-        for name, random in self.randoms.items():
-            restore_generator(random, state["randoms"][name])
-        restore_rng(state["global_randoms"])
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
+        self._restore_own(state)
+        restore_rng(state["global_randoms"])
         self.games = int(state["games"])
         self._earlier_seconds = float(state["seconds"])
         self.scores = {
@@ -244,10 +267,29 @@ class Trainer:
         }
         self._is_measured = bool(state["is_measured"])
 
+    def _restore_own(self, state: Mapping[str, Any]) -> None:
+        """Go on with this rank's games, or begin others where the checkpoint holds none of it."""
+        saved = [state, *state.get("others", ())]
+        own = saved[self.ranks.rank] if self.ranks.rank < len(saved) else None
+        # Workers and a learner that plays itself cannot go on with each other's games.
+        if own is not None and own["selfplay"].keys() == self.selfplay.state().keys():
+            self.selfplay.restore(with_pool_of(own["selfplay"], state["selfplay"]))
+            restore_generator(self.learning_random, own["learning_random"])
+            return
+        self.selfplay = make_source(
+            self.config, self.agent.inference, self.ranks, resumed_at=self.update
+        )
+        new = self.selfplay.state()
+        if "pool" in new and "pool" in state["selfplay"]:
+            self.selfplay.restore(with_pool_of(new, state["selfplay"]))
+        learning = RunSeeds.of(self.config.run.seed, self.update).learning
+        self.learning_random = np.random.default_rng([learning, self.ranks.rank])
+        self.agent.random = self.learning_random
+
     def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
-        if not is_in_background(self.config.evaluation, self.agent.compute):
+        if not is_in_background(self.config.evaluation, self.agent.compute, self.ranks.local_size):
             self.evaluate(self.config.evaluation.games)
-        elif self._end(interrupt) is None:  # else the final one measures the same network
+        elif self._own_end(interrupt) is None:  # else the final one measures the same network
             self.background.submit(self.agent.best_model, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
@@ -256,8 +298,7 @@ class Trainer:
             self.scores = dict(event.scores)
             self.bus.emit(event)
 
-    def _count_game(self, outcome: Outcome, plies: int) -> None:
-        self.games += 1
+    def _tell_game(self, outcome: Outcome, plies: int) -> None:
         self.bus.emit(GameEnd(outcome, plies))
 
     @property
@@ -271,7 +312,12 @@ class Trainer:
         )
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
-        """Why the run is over, None while it goes on."""
+        """Why the run is over, None while it goes on; all ranks hear the same."""
+        if self.ranks.any(interrupt.is_set):
+            return "interrupted"
+        return self.ranks.decided(self._own_end(interrupt))
+
+    def _own_end(self, interrupt: InterruptFlag) -> str | None:
         if interrupt.is_set:
             return "interrupted"
         if self.timestep >= self.config.run.total_timesteps:

@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,17 +13,17 @@ from keisei.models.compute import Compute
 from keisei.ppo.agent import TrainingDivergedError
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.ppo.policy import legal_log_probs
+from keisei.selfplay.source import SelfPlay
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_trainer
 
 
 def with_rollout(directory: Path, *overrides: str) -> Trainer:
     trainer = tiny_trainer(directory, *overrides)
-    trainer.pool.add(trainer.agent.model)
-    trainer.collector.collect(trainer.buffer, trainer.timer)
-    trainer.buffer.finish(
-        trainer.collector.bootstrap_values(), trainer.env.packed, gamma=0.99, gae_lambda=0.9
-    )
+    assert isinstance(trainer.selfplay, SelfPlay)
+    trainer.selfplay.pool.add(trainer.agent.model)
+    trainer.selfplay.collect(trainer.buffer, trainer.timer)
+    trainer.buffer.finish(gamma=0.99, gae_lambda=0.9)
     return trainer
 
 
@@ -52,10 +53,8 @@ def test_before_any_update_all_ratios_are_one(
 
 
 def _continue(trainer: Trainer) -> Trainer:
-    trainer.collector.collect(trainer.buffer, trainer.timer)
-    trainer.buffer.finish(
-        trainer.collector.bootstrap_values(), trainer.env.packed, gamma=0.99, gae_lambda=0.9
-    )
+    trainer.selfplay.collect(trainer.buffer, trainer.timer)
+    trainer.buffer.finish(gamma=0.99, gae_lambda=0.9)
     return trainer
 
 
@@ -128,19 +127,19 @@ def test_out_of_memory_halves_an_automatic_minibatch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainer = with_rollout(tmp_path, "ppo.minibatch_size=auto")
-    real = trainer.agent._step
+    real = trainer.agent._loss
 
-    def small_memory(minibatch: Minibatch, weights: object) -> object:
+    def small_memory(minibatch: Minibatch, *rest: Any) -> object:
         if len(minibatch.counts) > 20:
             raise torch.OutOfMemoryError
-        return real(minibatch, weights)  # type: ignore[arg-type]
+        return real(minibatch, *rest)
 
-    monkeypatch.setattr(trainer.agent, "_step", small_memory)
+    monkeypatch.setattr(trainer.agent, "_loss", small_memory)
     stats = trainer.agent.learn(trainer.buffer, learning_rate=0.01, entropy_weight=0.0)
     assert trainer.agent.minibatch_size == 16
     assert stats.samples == len(trainer.buffer), "nothing is left out"
     fixed = with_rollout(tmp_path, "ppo.minibatch_size=64")
-    monkeypatch.setattr(fixed.agent, "_step", small_memory)
+    monkeypatch.setattr(fixed.agent, "_loss", small_memory)
     with pytest.raises(KeiseiError, match="no memory for a minibatch of 64"):
         fixed.agent.learn(fixed.buffer, learning_rate=0.01, entropy_weight=0.0)
 

@@ -6,7 +6,7 @@ import pytest
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import PIECE_POINTS, material_potentials
-from keisei.shogi.packed import new_packed, pack_game
+from keisei.shogi.packed import pack_game
 
 
 def test_a_ply_takes_less_than_512_bytes() -> None:
@@ -27,7 +27,7 @@ def test_returns_are_advantages_plus_values() -> None:
     buffer.rewards[1] = 1.0
     buffer.values[:] = 0.25
     buffer.ends[1] = True
-    buffer.finish(np.zeros(1, np.float32), new_packed(1), gamma=1.0, gae_lambda=1.0)
+    buffer.finish(gamma=1.0, gae_lambda=1.0)
     assert buffer.returns[:, 0].tolist() == [-1.0, 1.0]
     assert buffer.advantages[:, 0].tolist() == [-1.25, 0.75]
 
@@ -47,7 +47,8 @@ def test_shaping_rewards_a_gain_of_material() -> None:
     buffer.packed[0, 0] = pack_game(game)[0]
     game.push("5f5e")
     after = pack_game(game)
-    buffer.finish(np.zeros(1, np.float32), after, gamma=1.0, gae_lambda=1.0, shaping=1.0)
+    buffer.last_packed[...] = after
+    buffer.finish(gamma=1.0, gae_lambda=1.0, shaping=1.0)
     gain = -float(material_potentials(after)[0]) - float(material_potentials(buffer.packed[0])[0])
     assert buffer.advantages[0, 0] == pytest.approx(gain)
     assert gain > 0

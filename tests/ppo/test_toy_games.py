@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keisei.selfplay.source import SelfPlay
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.vector import VectorShogi
 from keisei.training.trainer import Trainer
@@ -85,7 +86,10 @@ def test_ppo_solves_a_set_of_positions(
     wanted = [good_moves(ShogiGame(sfen)) for sfen in sfens]
     trainer = tiny_trainer(tmp_path, *LEARNER, f"selfplay.mate_plies={mate_plies}")
     assert _share_solved(trainer, sfens, wanted) < 0.7, "not by chance"
-    trainer.env = trainer.collector.env = VectorShogi(64, starts=sfens, ply_limit=plies)
+    assert isinstance(trainer.selfplay, SelfPlay)
+    trainer.selfplay.env = trainer.selfplay.collector.env = VectorShogi(
+        64, starts=sfens, ply_limit=plies
+    )
     for _ in range(UPDATES):
         trainer.train_step()
     assert _share_solved(trainer, sfens, wanted) == 1.0

@@ -93,7 +93,22 @@ def fake_metrics(update: int, updates: int) -> dict[str, float]:
         "time/env": 0.5,
         "time/inference": 2.4,
         "time/learning": 3.0,
+        "time/waiting": 0.2,
         "time/other": 0.1,
+        "workers/policy_lag": 1,
+        "workers/abandoned_games": 0,
+        "workers/failures": 0,
+        **{
+            f"workers/{number}/{figure}": value
+            for number in range(2)
+            for figure, value in (
+                ("SPS", 1_400),
+                ("waiting", 0.05),
+                ("games", 20 * update),
+                ("version", update),
+                ("rss_mb", 400),
+            )
+        },
         "memory/rss_mb": 812,
         "memory/vram_mb": 1024,
     }

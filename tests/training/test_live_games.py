@@ -128,7 +128,7 @@ def test_a_trainer_shows_its_games_while_it_plays(tmp_path: Path) -> None:
     trainer = tiny_trainer(tmp_path)
     clock = Clock()
     trainer.bus.callbacks += [
-        LiveGames(tmp_path, lambda: boards_of(trainer.env), clock=clock),
+        LiveGames(tmp_path, lambda: boards_now(trainer.selfplay, trainer.buffer), clock=clock),
         Reader(),
     ]
     for _ in range(4):

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from keisei.evaluation.score import Score
+from keisei.memory import video_megabytes
 from keisei.shogi.rules import Termination
 from keisei.training import metrics as names
 from keisei.training.formats import count, duration, percent, short_count, small
-from keisei.training.memory import video_megabytes
 from keisei.training.metrics import evaluation_metrics, shares, strengths
 from tests.training.fake_run import fake_evaluation, fake_metrics
 
@@ -22,6 +22,7 @@ def pattern_of(name: str) -> str:
     """The name in the tables for a metric whose name has a part of its own."""
     if name.startswith(names.TERMINATION_PREFIX):
         return names.TERMINATION_PREFIX + "<name>"
+    name = re.sub(r"^workers/\d+/", "workers/<number>/", name)
     return re.sub(r"^eval/.+/", "eval/<opponent>/", name)
 
 

@@ -121,7 +121,7 @@ def test_forced_mates_are_played_and_not_learned_by_the_policy(tmp_path: Path) -
     trainer = tiny_trainer(
         tmp_path, "env.ply_limit=200", "selfplay.rollout_plies=150", "env.num_games=32"
     )
-    stats = trainer.collector.collect(trainer.buffer, trainer.timer)
+    stats = trainer.selfplay.collect(trainer.buffer, trainer.timer)
     forced = ~trainer.buffer.learns_policy
     assert stats.forced_plies == forced.sum() > 0
     assert (trainer.buffer.rewards[forced] == 1.0).all()

@@ -1,0 +1,165 @@
+"""Self-play by workers beside one process, and how much the ring between them moves.
+
+    python benchmarks/parallel.py [--workers 2] [--turns 5]
+
+One process with one thread of torch and the workers take turns, so that both meet the same noise;
+the ratio is that of the best turns. For the ring, the workers play nothing: they hand over the same
+plies again and again, as fast as the learner takes them.
+"""
+
+import argparse
+import time
+from collections import deque
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+import torch
+from rich.console import Console
+
+from keisei.benchmark.machine import this_machine
+from keisei.commands.benchmark_tables import new_table, print_header
+from keisei.config import load_config
+from keisei.config_schema import AppConfig
+from keisei.models.compute import choose_compute
+from keisei.models.factory import build_model
+from keisei.models.network import ActorCritic
+from keisei.ppo.experience import Experience, experience_bytes
+from keisei.ppo.inference import Inference
+from keisei.selfplay.communication import SlotRing, WorkerCommunicator
+from keisei.selfplay.parallel import ParallelSelfPlay
+from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.source import SelfPlay
+from keisei.selfplay.timing import SectionTimer
+from keisei.selfplay.worker import SelfPlayWorker
+from keisei.selfplay.worker_process import ProcessPlan, WorkerProcess
+from keisei.shogi.features import feature_spec
+
+PLIES = 16
+"""Of each game in a turn."""
+
+RING_ROLLOUTS = 100
+
+
+class Stamp(SelfPlayWorker):
+    """A worker that hands over the plies it played first, again and again."""
+
+    _first: Experience | None = None
+
+    def play(
+        self,
+        experience: Experience,
+        timer: SectionTimer,
+        on_ply: Callable[[], None] = lambda: None,
+    ) -> RolloutStats:
+        """Copy the plies."""
+        if self._first is None:
+            self._first = Experience(experience.plies, experience.games)
+            super().play(self._first, timer, on_ply)
+        on_ply()
+        experience.take(self._first, 0)
+        return RolloutStats(plies=len(experience))
+
+
+def stamp_main(plan: ProcessPlan, pipe: Connection) -> None:
+    """What the process of such a worker does."""
+    with WorkerCommunicator(pipe, SlotRing.attach(plan.ring), deque(plan.ring.free)) as link:
+        WorkerProcess(plan, Stamp(plan.games), link).run()
+
+
+def model_of(config: AppConfig) -> ActorCritic:
+    """The network of a run as it begins."""
+    torch.manual_seed(0)
+    return build_model(config.model, feature_spec(config.env.input_features).num_planes).eval()
+
+
+def rate(play: SelfPlay | ParallelSelfPlay, buffer: Experience) -> tuple[float, RolloutStats]:
+    """Plies per second of one rollout, and what happened in it."""
+    start = time.perf_counter()
+    stats = play.collect(buffer, SectionTimer())
+    return stats.plies / (time.perf_counter() - start), stats
+
+
+def compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float, float]:
+    """Plies per second of one process, of the workers, and the share of theirs that is overhead."""
+    model = model_of(config)
+    compute = choose_compute(config.device)
+    spec = feature_spec(config.env.input_features)
+    alone = SelfPlay(
+        config,
+        Inference(compute.prepare(model), compute, spec),
+        games=config.env.num_games,
+        threads=1,
+    )
+    buffer = Experience(PLIES, config.env.num_games)
+    best_alone = best_together = 0.0
+    least_overhead = 1.0
+    with ParallelSelfPlay(config, workers=workers) as together:
+        version = 0
+        together.take_weights(model, version)
+        rate(together, buffer)
+        together.pause()
+        rate(alone, buffer)
+        for _ in range(turns):
+            best_alone = max(best_alone, rate(alone, buffer)[0])
+            together.resume()
+            start, plies, useful = time.perf_counter(), 0, 0.0
+            for _ in range(4):
+                version += 1
+                together.take_weights(model, version)
+                stats = together.collect(buffer, SectionTimer())
+                plies += stats.plies
+                useful += stats.worker_seconds["env"] + stats.worker_seconds["inference"]
+            seconds = time.perf_counter() - start
+            together.pause()
+            best_together = max(best_together, plies / seconds)
+            least_overhead = min(least_overhead, 1 - useful / (seconds * workers))
+    return best_alone, best_together, least_overhead
+
+
+def ring_rate(config: AppConfig, workers: int) -> float:
+    """Plies per second through the ring."""
+    model = model_of(config)
+    buffer = Experience(config.selfplay.rollout_plies, config.env.num_games)
+    with ParallelSelfPlay(config, workers=workers, main=stamp_main) as play:
+        play.take_weights(model, 0)
+        play.collect(buffer, SectionTimer())
+        start = time.perf_counter()
+        for version in range(1, RING_ROLLOUTS + 1):
+            play.take_weights(model, version)
+            play.collect(buffer, SectionTimer())
+        return RING_ROLLOUTS * len(buffer) / (time.perf_counter() - start)
+
+
+def main() -> None:
+    """Measure and show."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=5)
+    arguments = parser.parse_args()
+    workers = arguments.workers
+    console = Console()
+    print_header(console, this_machine())
+    base = (
+        "env.num_games=256",
+        "device.device=cpu",
+        "device.torch_threads=1",
+        "parallel.max_lag=1",
+    )
+    config = load_config(None, (*base, f"selfplay.rollout_plies={PLIES}"))
+    alone, together, overhead = compare(config, workers, arguments.turns)
+    ring = load_config(None, (*base, "selfplay.rollout_plies=64", "model.tower_width=8"))
+    table = new_table("self-play by workers")
+    for heading in ("", "measured", "bar, on a quiet machine"):
+        table.add_column(heading)
+    table.add_row("one process, one thread", f"{alone:,.0f} plies/s", "")
+    table.add_row(f"{workers} workers", f"{together:,.0f} plies/s", "")
+    table.add_row("workers / one process", f"{together / alone:.2f}x", "1.2x")
+    table.add_row("overhead of the workers", f"{100 * overhead:.1f} %", "10 %")
+    table.add_row("the ring", f"{ring_rate(ring, workers) / 1e6:.2f} M plies/s", "1 M")
+    size = experience_bytes(64, 256) / (64 * 256)
+    table.add_row("a ply in the ring", f"{size:.0f} bytes", "512")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A worker's games: a part of all games of a run, and a copy of the network that plays them.
+
+How weights come to it and experience leaves it is the business of its transport: shared memory and
+a pipe (`keisei.selfplay.worker_process`), or Ray (`keisei.selfplay.ray_workers`).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from torch import Tensor
+
+from keisei.config_schema import AppConfig
+from keisei.models.compute import choose_compute
+from keisei.models.factory import build_model
+from keisei.ppo.experience import Experience
+from keisei.ppo.inference import Inference
+from keisei.selfplay.inference_server import Desk, ServedJudge
+from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.source import SelfPlay
+from keisei.selfplay.timing import SectionTimer
+from keisei.shogi.features import feature_spec
+
+
+class GamesPlan(NamedTuple):
+    """Which games a worker plays."""
+
+    config_json: str
+    """The settings of the run."""
+
+    first_game: int
+    games: int
+    threads: int
+    """Of torch."""
+
+    desk: Desk | None = None
+    """Where the network is asked; None: a copy of it here is."""
+
+
+class SelfPlayWorker:
+    """Plays its games with the weights that it was given last."""
+
+    def __init__(self, plan: GamesPlan) -> None:
+        config = _worker_config(plan)
+        spec = feature_spec(config.env.input_features)
+        compute = choose_compute(config.device)
+        self.model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
+        self.version = -1
+        """Of its weights: the updates that went into them. Negative: it has none yet.
+
+        A server that is asked instead has these weights or newer ones.
+        """
+
+        self._selfplay = SelfPlay(
+            config,
+            Inference(self.model, compute, spec),
+            games=plan.games,
+            first_game=plan.first_game,
+            threads=1,
+            judge=ServedJudge(plan.desk) if plan.desk is not None else None,
+        )
+        self._pool_interval = config.selfplay.pool_interval
+
+    def load_weights(self, weights: Mapping[str, Tensor], version: int) -> None:
+        """Play with these weights from now on."""
+        self.model.load_state_dict(weights)
+        # Versions may be left out, so it counts which interval they are of.
+        is_new_interval = version // self._pool_interval != self.version // self._pool_interval
+        if self.version < 0 or is_new_interval:
+            self._selfplay.pool.add(self.model)
+        self.version = version
+
+    def play(
+        self,
+        experience: Experience,
+        timer: SectionTimer,
+        on_ply: Callable[[], None] = lambda: None,
+    ) -> RolloutStats:
+        """Fill `experience`; `on_ply` is called before each ply."""
+        return self._selfplay.collect(experience, timer, on_ply=on_ply)
+
+    def reset(self) -> None:
+        """Abandon all games and begin new ones."""
+        self._selfplay.env.reset()
+
+
+def _worker_config(plan: GamesPlan) -> AppConfig:
+    """The run's settings, but on the CPU and in the plainest way: workers are many."""
+    config = AppConfig.model_validate_json(plan.config_json)
+    device = config.device.model_copy(
+        update={
+            "device": "cpu",
+            "mixed_precision": "off",
+            "compile": "off",
+            "torch_threads": plan.threads,
+        }
+    )
+    return config.model_copy(update={"device": device})

@@ -1,0 +1,97 @@
+"""Two learners on one machine: each plays its own games, and both learn the same from all of them.
+
+    python scripts/selfplay_ddp.py [--learners 2] [--minutes 1] [--set SECTION.FIELD=VALUE ...]
+
+It starts itself once more under torchrun, trains the quick-start recipe for a minute, and shows
+that the weights of all learners are equal, bit by bit. Nothing is kept. The same with a run that is
+written, measured and resumed: ``torchrun --nproc-per-node 2 -m keisei train --ddp``, see
+docs/parallel.md.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from keisei.child_processes import module_environment
+from keisei.config import load_config
+from keisei.errors import KeiseiError
+from keisei.models.compute import choose_device
+from keisei.ppo.ranks import Ranks, joined
+from keisei.training.events import EventBus
+from keisei.training.trainer import Trainer
+
+RECIPE: Final = "quickstart"
+SMALLER: Final = ("parallel.ddp=true", "env.num_games=32", "selfplay.rollout_plies=16")
+
+
+def main(
+    learners: Annotated[int, typer.Option(min=1, help="Processes that learn.")] = 2,
+    minutes: Annotated[float, typer.Option(help="How long they do.")] = 1.0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SECTION.FIELD=VALUE")
+    ] = None,
+) -> None:
+    """Train with several learners, and compare what they have become."""
+    if "RANK" in os.environ:
+        learn(60.0 * minutes, settings or [])
+    else:
+        raise typer.Exit(launch(learners))
+
+
+def launch(learners: int) -> int:
+    """Start this script under torchrun; its exit code."""
+    command = (
+        *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
+        *("--nproc-per-node", str(learners), *sys.argv),
+    )
+    return subprocess.run(command, env=module_environment(), check=False).returncode
+
+
+def learn(seconds: float, settings: list[str]) -> None:
+    """What each learner does."""
+    config = load_config(RECIPE, (*SMALLER, *settings))
+    device = choose_device(config.device.device)
+    with joined(device) as ranks, tempfile.TemporaryDirectory() as directory:
+        trainer = Trainer(config, Path(directory), EventBus(), ranks)
+        trainer.agent.join_ranks()
+        with trainer.selfplay:
+            trainer.train_step()  # kernels may have to be compiled first
+            plies_before, start = trainer.timestep, time.perf_counter()
+            while not ranks.decided(time.perf_counter() - start > seconds):
+                trainer.train_step()
+        spent = time.perf_counter() - start
+        show(ranks, trainer, trainer.timestep - plies_before, spent)
+
+
+def show(ranks: Ranks, trainer: Trainer, plies: int, seconds: float) -> None:
+    """Let the first learner print what all have become; fail if they are not the same."""
+    own = (str(ranks), os.getpid(), len(trainer.buffer) * trainer.update, trainer.agent.fingerprint)
+    everyone = ranks.gathered(own)
+    are_same = len({fingerprint for *_, fingerprint in everyone}) == 1
+    if ranks.is_first:
+        table = Table("who", "process", "plies of its own", "checksum of its weights")
+        for name, process, played, fingerprint in everyone:
+            table.add_row(name, str(process), f"{played:,}", f"{fingerprint:08x}")
+        console = Console()
+        console.print(table)
+        console.print(
+            f"{trainer.update} updates, {plies / max(seconds, 1e-9):,.0f} plies a second together; "
+            f"the weights are {'the same' if are_same else 'NOT the same'}"
+        )
+    if not are_same:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except KeiseiError as error:
+        sys.exit(f"error: {error}")
