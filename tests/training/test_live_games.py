@@ -13,7 +13,14 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.rules import Outcome, Termination
 from keisei.shogi.vector import VectorShogi
 from keisei.training.events import Callback, GameEnd, StepEnd, TrainingEnd
-from keisei.training.live_games import INTERVAL, MOST_OF_THE_TIME, Board, LiveGames, boards_of
+from keisei.training.live_games import (
+    INTERVAL,
+    MOST_OF_THE_TIME,
+    Board,
+    LiveGames,
+    boards_now,
+    boards_of,
+)
 from tests.tiny import tiny_trainer
 from tests.training.fake_run import progress_at
 
