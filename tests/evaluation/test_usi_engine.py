@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from keisei.evaluation import usi_engine
+from keisei.evaluation import usi_process
 from keisei.evaluation.usi_engine import Limit, UsiEngine, UsiEngineError, UsiSettings
 from keisei.shogi.game import ShogiGame
 
@@ -274,7 +274,7 @@ def _child(engine: UsiEngine) -> int:
 def test_an_engine_that_ignores_quit_and_sigterm_is_killed(
     monkeypatch: pytest.MonkeyPatch, processes: Processes
 ) -> None:
-    monkeypatch.setattr(usi_engine, "QUIT_SECONDS", 0.2)
+    monkeypatch.setattr(usi_process, "QUIT_SECONDS", 0.2)
     engine = UsiEngine(stub("ignores-quit"))
     engine.close()
     assert processes[-1].returncode == -signal.SIGKILL
