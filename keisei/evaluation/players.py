@@ -152,8 +152,6 @@ def _usi(word: _Word, command: str, processes: int) -> Player:
         for name in ("depth", "nodes", "byoyomi")
         if name in word.settings
     }
-    if len(limits) > 1:
-        raise PlayerWordError(f"{word.text}: only one of {', '.join(limits)} can be the limit")
     processes = word.take("processes", int, processes)
     return UsiPlayer(
         UsiSettings(

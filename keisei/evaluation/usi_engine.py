@@ -10,7 +10,7 @@ Whatever goes wrong with it becomes a `UsiEngineError`, with the process gone.
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
@@ -25,39 +25,40 @@ class UsiEngineError(KeiseiError):
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """How much an engine thinks about a move: one of the three."""
+    """How much an engine thinks about a move. Of several limits, the first that is reached counts.
 
-    nodes: int | None = None
-    """Positions to visit."""
+    >>> Limit(depth=2, nodes=5000).command
+    'go depth 2 nodes 5000'
+    """
 
     depth: int | None = None
     """Plies to look ahead."""
+
+    nodes: int | None = None
+    """Positions to visit."""
 
     byoyomi: int | None = None
     """Milliseconds to think. The moves then depend on the machine and on what else it does."""
 
     def __post_init__(self) -> None:
-        given = [value for value in (self.nodes, self.depth, self.byoyomi) if value is not None]
-        if len(given) != 1:
-            raise UsiEngineError("an engine needs one limit: nodes, depth or byoyomi")
-        if given[0] < 1:
-            raise UsiEngineError(f"the limit of an engine is {given[0]}, it must be at least 1")
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        if not given:
+            raise UsiEngineError("an engine needs a limit: depth, nodes or byoyomi")
+        for name, value in given.items():
+            if value < 1:
+                raise UsiEngineError(f"{name} of an engine is {value}, it must be at least 1")
 
     @property
     def command(self) -> str:
         """The USI command that starts the search."""
-        if self.nodes is not None:
-            return f"go nodes {self.nodes}"
-        if self.depth is not None:
-            return f"go depth {self.depth}"
-        return f"go btime 0 wtime 0 byoyomi {self.byoyomi}"
+        return f"go {self._in_words('btime 0 wtime 0 byoyomi {}')}"
 
     def __str__(self) -> str:
-        if self.nodes is not None:
-            return f"nodes {self.nodes}"
-        if self.depth is not None:
-            return f"depth {self.depth}"
-        return f"byoyomi {self.byoyomi} ms"
+        return self._in_words("byoyomi {} ms")
+
+    def _in_words(self, byoyomi: str) -> str:
+        forms = (("depth {}", self.depth), ("nodes {}", self.nodes), (byoyomi, self.byoyomi))
+        return " ".join(form.format(value) for form, value in forms if value is not None)
 
 
 @dataclass(frozen=True, kw_only=True)

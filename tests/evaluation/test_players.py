@@ -97,7 +97,7 @@ def test_engines() -> None:
         ("alphabeta:1,depth=2", "there is no setting depth; there is quiet"),
         ("usi:", "which program[?] For example usi:fairy-stockfish"),
         ("usi:'engine", "No closing quotation"),
-        ("usi:engine,depth=1,nodes=2", "only one of depth, nodes can be the limit"),
+        ("usi:engine,depth=1,nodes=0", "nodes of an engine is 0, it must be at least 1"),
         ("usi:engine,depth=deep", "depth=deep is not understood"),
         ("usi:engine,depth=0", "it must be at least 1"),
         ("usi:no-such-engine-anywhere", "no-such-engine-anywhere"),
