@@ -195,7 +195,7 @@ class _Round:
             self._count(
                 index,
                 outcome.winner,
-                outcome.termination.name.lower().replace("_", " "),
+                outcome.termination.words,
                 int(step.final_packed.ply[index]),
             )
             if self._wants_record():
