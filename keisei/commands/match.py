@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from keisei.commands.strength_options import (
-    MAX_SEED,
-    PLAYER_HELP,
-    AsJson,
-    Device,
-    OpeningPlies,
-    PlyLimit,
-    Threads,
-)
+from keisei.commands import strength_options as options
 from keisei.commands.train import INTERRUPTED
 from keisei.evaluation import standards
 
@@ -43,7 +35,7 @@ class Declaration(StrEnum):
 
 
 def match(
-    player: Annotated[str, typer.Argument(help=PLAYER_HELP)],
+    player: Annotated[str, typer.Argument(help=options.PLAYER_HELP)],
     opponent: Annotated[str, typer.Argument(help="The same.")],
     games: Annotated[
         int, typer.Option(min=1, help="How many games, half with each colour.")
@@ -52,17 +44,17 @@ def match(
         int | None,
         typer.Option(
             min=0,
-            max=MAX_SEED,
+            max=options.MAX_SEED,
             show_default="0; with --store the first that is new there",
             help="Seed of openings and players.",
         ),
     ] = None,
-    opening_plies: OpeningPlies = standards.OPENING_PLIES,
+    opening_plies: options.OpeningPlies = standards.OPENING_PLIES,
     openings: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Positions to begin at: an SFEN per line, # comments."),
     ] = None,
-    ply_limit: PlyLimit = standards.PLY_LIMIT,
+    ply_limit: options.PlyLimit = standards.PLY_LIMIT,
     declaration: Annotated[
         Declaration, typer.Option(help="The entering-king rule.")
     ] = Declaration.POINTS_27,
@@ -81,9 +73,9 @@ def match(
     store: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep the result there for the ladder.")
     ] = None,
-    device: Device = "auto",
-    threads: Threads = 0,
-    as_json: AsJson = False,
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Play a match: wins, draws and losses by colour, score and Elo difference with intervals."""
     from keisei.commands.progress import progress_bar
