@@ -79,6 +79,9 @@ def test_engines() -> None:
         assert player.identity.endswith("Skill Level=3 depth 1")
     with closing(make_player(f"{STUB},processes=1")) as player:
         assert player.identity.endswith("byoyomi 1000 ms")
+    with closing(make_player(f"{STUB},nodes=9,depth=2,name=mine,processes=1")) as player:
+        assert player.name == "mine"
+        assert player.identity.endswith(" depth 2 nodes 9"), "whatever it is called"
 
 
 @pytest.mark.parametrize(
