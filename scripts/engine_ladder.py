@@ -125,15 +125,18 @@ def _command(program: str, found: str) -> str:
     return f'"{found}"'
 
 
-def open_rungs(stack: ExitStack) -> list[Player]:
-    """The players of all rungs that are there and work; what is not is named."""
+def open_rungs(stack: ExitStack, processes: int = 0) -> list[Player]:
+    """The players of all rungs that are there and work; what is not is named.
+
+    Engines get so many processes each, or one for each core.
+    """
     players = []
     for rung in RUNGS:
         if (word := word_of(rung)) is None:
             typer.echo(f"left out: {rung.name}, {rung.program} is not installed", err=True)
             continue
         try:
-            players.append(stack.enter_context(closing(make_player(word))))
+            players.append(stack.enter_context(closing(make_player(word, threads=processes))))
         except UsiEngineError as error:
             typer.echo(f"left out: {rung.name}, {error}", err=True)
     return players
@@ -193,13 +196,16 @@ def engine_ladder(
     ],
     games: Annotated[int, typer.Option(min=2, help="Games of each two players.")] = 24,
     store: Annotated[Path, typer.Option(help="Where results are kept.")] = Path(LADDER),
+    processes: Annotated[
+        int, typer.Option(min=0, help="Of each engine, side by side; 0: one for each core.")
+    ] = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the ladder, as PNG.")] = None,
 ) -> None:
     """Place players among the Shogi engines that are installed."""
     settings = MatchSettings(games=games)
     with ResultStore(store, create=True) as results, ExitStack() as stack:
         placed = stack.enter_context(open_players(players))
-        rungs = open_rungs(stack)
+        rungs = open_rungs(stack, processes)
         with progress_bar() as bar:
             task = bar.add_task("playing", total=None)
             try:
