@@ -123,9 +123,7 @@ def test_it_prints_a_ladder_and_draws_it(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run = start_run(tiny_config(f"run.root={tmp_path}", "run.name=mine")).run_directory
-    monkeypatch.setattr(
-        script, "RUNGS", tuple(script.Rung(n, "", "") for n in ("random", "greedy"))
-    )
+    monkeypatch.setattr(script, "RUNGS", tuple(script.Rung(n) for n in ("random", "greedy")))
     monkeypatch.setattr(script, "MORE_GAMES_OF_BOTS", 1)
     monkeypatch.setattr(script, "MatchSettings", partial(MatchSettings, ply_limit=30))
     app = typer.Typer()
