@@ -147,13 +147,20 @@ def open_rungs(stack: ExitStack, processes: int = 0) -> list[Player]:
 
 
 def pairs_of(players: Sequence[Player], rungs: Sequence[Player]) -> list[Pair]:
-    """Who may meet whom: neighbours, then each player the rungs from the weakest up."""
+    """Who may meet whom: neighbours, then each player those before it and the rungs, weakest first.
+
+    Once a player is rated by those before it, the rungs far below are none to play with.
+    """
     neighbours = [
         (rung, other)
         for place, rung in enumerate(rungs)
         for other in rungs[place + 1 : place + 1 + NEIGHBOURS]
     ]
-    climbs = [(player, rung) for player in players for rung in rungs]
+    climbs = [
+        (player, other)
+        for place, player in enumerate(players)
+        for other in (*players[:place], *rungs)
+    ]
     return [(one, other) for one, other in (*neighbours, *climbs) if one.identity != other.identity]
 
 
