@@ -17,7 +17,7 @@ from rich.table import Table
 from keisei.benchmark.machine import this_machine
 from keisei.checkpoints.network import load_network
 from keisei.commands.benchmark_tables import new_table, print_header
-from keisei.evaluation.players import device_config, inference_of
+from keisei.evaluation.judges import device_config, inference_of
 from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
 from keisei.search.player import AlphaBeta

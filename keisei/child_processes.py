@@ -1,7 +1,11 @@
 """Python processes that this package starts for work of its own."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 
 def module_environment(**changes: str) -> dict[str, str]:
@@ -13,3 +17,27 @@ def module_environment(**changes: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         **changes,
     }
+
+
+def in_own_group(*, low_priority: bool = False) -> dict[str, Any]:
+    """Options of `subprocess.Popen` by which Ctrl-C is for us, who then end the process.
+
+    The low priority is for Windows; elsewhere the process has to lower its own.
+    """
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP
+        if low_priority:
+            flags |= subprocess.BELOW_NORMAL_PRIORITY_CLASS
+        return {"creationflags": flags}
+    else:
+        return {"start_new_session": True}
+
+
+def ended_by(exit_code: int) -> str:
+    """What ended a process whose exit code is negative: ``SIGKILL``.
+
+    >>> ended_by(-9)
+    'SIGKILL'
+    """
+    names = {int(number): number.name for number in signal.Signals}
+    return names.get(-exit_code, f"signal {-exit_code}")

@@ -14,17 +14,20 @@ from typing import Annotated, NoReturn
 import typer
 
 from keisei import __version__
+from keisei.commands.annotate import annotate
 from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
 from keisei.commands.describe import describe
 from keisei.commands.doctor import doctor
 from keisei.commands.evaluate import evaluate
+from keisei.commands.export import export
 from keisei.commands.ladder import ladder
 from keisei.commands.match import match
 from keisei.commands.perft import perft
 from keisei.commands.play import play
 from keisei.commands.runs import runs
 from keisei.commands.show import show
+from keisei.commands.sweep import sweep
 from keisei.commands.train import train
 from keisei.errors import KeiseiError
 
@@ -39,7 +42,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, runs, match, ladder, evaluate, describe, doctor, perft, show, convert
+    train, play, runs, sweep, match, ladder, evaluate, export, describe, doctor, perft, show,
+    convert, annotate,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

@@ -86,19 +86,20 @@ def _problem(path: str, faults: Sequence[ErrorDetails]) -> str:
         case "json_invalid":
             return first["msg"]
         case "value_error" if path in sections():  # its fields don't fit together
-            return f"{path}: {_allowed(first)}"
-    allowed = " or ".join(_allowed(fault) for fault in faults).replace("or should be", "or")
+            return f"{path}: {allowed_by(first)}"
+    allowed = " or ".join(allowed_by(fault) for fault in faults).replace("or should be", "or")
     place = f"{path}: " if path else ""
-    return f"{place}{_shown(first['input'])} is not allowed: {allowed}"
+    return f"{place}{shown(first['input'])} is not allowed: {allowed}"
 
 
-def _allowed(fault: ErrorDetails) -> str:
+def allowed_by(fault: ErrorDetails) -> str:
+    """What would be right instead, in plain words."""
     if fault["type"] == "value_error":
         return str(fault["ctx"]["error"])
     return _SHOULD_BE.get(fault["type"], fault["msg"].removeprefix("Input "))
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """A value as the user wrote it, within reason."""
     if value is None:
         return "nothing"
@@ -113,11 +114,11 @@ def _unknown(path: str) -> str:
     if not dot:
         near = _near(section, known) or _paths_near(section)
         remedy = _did_you_mean(near) or f"the sections are {', '.join(known)}"
-        return f"{_shown(path)}: unknown section: {remedy}"
+        return f"{shown(path)}: unknown section: {remedy}"
     fields = known[section].model_fields
     near = [f"{section}.{name}" for name in _near(field, fields)] or _paths_near(field)
     remedy = _did_you_mean(near) or f"the fields of {section} are {', '.join(fields)}"
-    return f"{_shown(path)}: unknown field: {remedy}"
+    return f"{shown(path)}: unknown field: {remedy}"
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:

@@ -91,9 +91,10 @@ class Extra(NamedTuple):
 EXTRAS = {
     "envs": Extra(("gymnasium", "pettingzoo"), "Gymnasium and PettingZoo environments"),
     "web": Extra(("fastapi", "uvicorn"), "dashboard and board in the browser (planned)"),
+    "sweep": Extra(("optuna",), "search for good settings"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),
     "ray": Extra(("ray",), "self-play on a cluster (planned)"),
-    "onnx": Extra(("onnx", "onnxruntime"), "export of networks (planned)"),
+    "onnx": Extra(("onnx", "onnxruntime"), "networks as ONNX files, played without torch"),
 }
 """The extras that users choose from; ``dev`` and ``docs`` are for those who work on Keisei."""
 

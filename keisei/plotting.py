@@ -7,7 +7,9 @@ in a thread, without a screen, next to someone else's figures.
 import io
 from typing import TYPE_CHECKING, Final, Literal
 
+from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
@@ -59,4 +61,14 @@ def png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     # No metadata: the same figure gives the same bytes.
     figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def svg(figure: Figure) -> bytes:
+    """A figure as an SVG file."""
+    buffer = io.BytesIO()
+    # No date, and no random ids: the same figure gives the same bytes.
+    with rc_context({"svg.hashsalt": "keisei"}):
+        FigureCanvasSVG(figure)
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()

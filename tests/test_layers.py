@@ -16,8 +16,10 @@ FORBIDDEN = {
     "selfplay": ("keisei.training",),
     "checkpoints": ("keisei.ppo", "keisei.selfplay", "keisei.training"),
     "evaluation": ("keisei.training",),
+    "onnx": ("keisei.training", "keisei.evaluation"),
     "search": ("keisei.training",),
     "play": ("keisei.training",),
+    "analysis": ("keisei.training", "torch"),
 }
 """What a package must not import, by package; those that don't exist yet forbid nothing."""
 

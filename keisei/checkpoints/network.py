@@ -42,10 +42,14 @@ class StoredNetwork:
     """SHA-256 of the file with its weights."""
 
     @property
+    def run(self) -> str:
+        """Name of the run that it comes from: ``quickstart``."""
+        return self.path.resolve().parent.parent.name
+
+    @property
     def name(self) -> str:
         """Run and step, for people: ``quickstart@163840``."""
-        run = self.path.resolve().parent.parent
-        return f"{run.name}@{self.timestep}"
+        return f"{self.run}@{self.timestep}"
 
     @property
     def identity(self) -> str:

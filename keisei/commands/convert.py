@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="Game file: .csa .kif .kifu .ki2 .ki2u")],
+    source: Annotated[
+        Path, typer.Argument(help="Game file: .csa .kif .kifu .ki2 .ki2u .sfen .usi")
+    ],
     target: Annotated[Path, typer.Argument(help="File to write; its suffix names the format.")],
     encoding: Annotated[
         str | None,

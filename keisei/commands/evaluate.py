@@ -77,7 +77,8 @@ def _measure(
 ) -> "RunStrength":
     from keisei.commands.progress import progress_bar
     from keisei.commands.strength_tables import show_progress
-    from keisei.evaluation.players import device_config, open_players
+    from keisei.evaluation.judges import device_config
+    from keisei.evaluation.players import open_players
     from keisei.evaluation.results import ResultStore
     from keisei.evaluation.run_strength import measure_run
 

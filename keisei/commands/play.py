@@ -17,7 +17,9 @@ class Side(StrEnum):
 
 
 def play(
-    network: Annotated[Path, typer.Argument(help="A run, by path or name, or a checkpoint.")],
+    network: Annotated[
+        Path, typer.Argument(help="A run, by path or name, a checkpoint, or .onnx.")
+    ],
     color: Annotated[Side, typer.Option(help="Your colour; Black moves first.")] = Side.BLACK,
     temperature: Annotated[
         float, typer.Option(min=0.0, help="0: the network's best moves; 1: varied, weaker play.")
@@ -34,13 +36,13 @@ def play(
     with progress_bar() as progress:
         progress.add_task("loading", total=None)
 
-        from keisei.checkpoints.network import load_network
+        from keisei.evaluation.judges import load_judge
         from keisei.play.opponent import NetworkOpponent
         from keisei.play.terminal import TerminalGame
         from keisei.shogi.game import ShogiGame
         from keisei.shogi.pieces import Color
 
-        opponent = NetworkOpponent(load_network(network))
+        opponent = NetworkOpponent(load_judge(network))
         game = TerminalGame(
             opponent,
             Console(),

@@ -14,7 +14,7 @@ MAX_PLIES: Final = 20_000
 DEFAULT_STORE: Final = Path(LADDER)
 
 PLAYER_HELP: Final = (
-    "random, greedy, alphabeta:DEPTH, a run or checkpoint, RUN:search=N, or usi:COMMAND."
+    "random, greedy, alphabeta:DEPTH, a run, checkpoint or ONNX file, RUN:search=N, or usi:COMMAND."
 )
 
 Games = Annotated[int, typer.Option(min=1, help="Games of each two players.")]

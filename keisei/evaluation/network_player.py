@@ -3,8 +3,7 @@
 import numpy as np
 
 from keisei.evaluation.player import Columns
-from keisei.ppo.policy import draw
-from keisei.search.judge import Judge
+from keisei.search.judge import Judge, draw
 from keisei.search.mates import MateRule
 from keisei.shogi.vector import VectorShogi
 

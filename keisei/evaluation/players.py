@@ -9,6 +9,7 @@ A word is a kind with its main setting, then further settings as ``,name=value``
 | ``alphabeta:D`` | looks D plies ahead; ``quiet=N``, ``margin=N``, ``random=S`` |
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root |
+| ``FILE.onnx`` | the network of an exported file, with the words and settings of a run |
 | ``usi:COMMAND`` | an engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS`` are limits, of which the |
 |  | first that is reached counts; ``name=N`` is for tables; others are the engine's own options |
 """
@@ -19,29 +20,28 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from pydantic import ValidationError
-
-from keisei.checkpoints.network import StoredNetwork, load_network
 from keisei.config_schema import DeviceConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.evaluation.bots import AlphaBetaPlayer, Careless, GreedyPlayer, RandomPlayer
+from keisei.evaluation.judges import NamedJudge, judge_of, load_judge
 from keisei.evaluation.network_player import PolicyPlayer
 from keisei.evaluation.player import Player
 from keisei.evaluation.search_player import SearchPlayer
 from keisei.evaluation.usi_engine import Limit, UsiSettings
 from keisei.evaluation.usi_player import UsiPlayer
-from keisei.models.compute import choose_compute
-from keisei.ppo.inference import Inference
+
+if TYPE_CHECKING:
+    from keisei.checkpoints.network import StoredNetwork
 
 Value = TypeVar("Value")
 
 _NETWORK_WORD: Final = re.compile(r"(?P<path>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)))?")
 _HELP: Final = (
-    "a player is random, greedy, alphabeta:DEPTH, a run or checkpoint with :policy or :search=N, "
-    "or usi:COMMAND"
+    "a player is random, greedy, alphabeta:DEPTH, a run, checkpoint or ONNX file with :policy or "
+    ":search=N, or usi:COMMAND"
 )
 
 
@@ -120,7 +120,7 @@ def make_player(word: str, *, device: str = "cpu", threads: int = 0) -> Player:
         return _alphabeta(taken, argument, threads or usable_cpus())
     if kind == "usi":
         return _usi(taken, argument, threads or usable_cpus())
-    return _network(taken, device_config(device, threads))
+    return _network(taken, device, threads)
 
 
 def _alphabeta(word: _Word, depth: str, threads: int) -> Player:
@@ -166,45 +166,30 @@ def _usi(word: _Word, command: str, processes: int) -> Player:
     )
 
 
-def _network(word: _Word, device: DeviceConfig) -> Player:
+def _network(word: _Word, device: str, threads: int) -> Player:
     match = _NETWORK_WORD.fullmatch(word.head)
     if match is None:
         raise PlayerWordError(f"{word.text!r} names no player; {_HELP}")
     path, simulations = Path(match["path"]), match["simulations"]
     try:
-        network = load_network(path)
+        network = load_judge(path, device=device, threads=threads)
     except KeiseiError as error:
         if os.sep in str(path) or path.exists():
             raise
         raise PlayerWordError(f"{word.text}: {error}; {_HELP}") from None
     if simulations is None:
-        return _policy_player(word, network, device)
-    return _search_player(word, network, simulations, device)
+        return _policy_player(word, network)
+    return _search_player(word, network, simulations)
 
 
-def _policy_player(word: _Word, network: StoredNetwork, device: DeviceConfig) -> Player:
-    usual = network.config.evaluation
-    temperature = word.take("temperature", _temperature, usual.temperature)
-    mate_plies = word.take("mate", _mate_plies, usual.mate_plies)
+def _policy_player(word: _Word, network: NamedJudge) -> Player:
+    temperature = word.take("temperature", _temperature, network.temperature)
+    mate_plies = word.take("mate", _mate_plies, network.mate_plies)
     word.require_empty("temperature (0 or more) and mate (0, 1, 3 or 5 plies)")
-    return policy_player(network, device, temperature=temperature, mate_plies=mate_plies)
-
-
-def policy_player(
-    network: StoredNetwork,
-    device: DeviceConfig,
-    *,
-    temperature: float | None = None,
-    mate_plies: int | None = None,
-) -> PolicyPlayer:
-    """A stored network as a player, by its policy alone; as its run measures it if not told."""
-    usual = network.config.evaluation
-    temperature = usual.temperature if temperature is None else temperature
-    mate_plies = usual.mate_plies if mate_plies is None else mate_plies
-    suffix = f",temperature={temperature:g}" if temperature != usual.temperature else ""
-    suffix += f",mate={mate_plies}" if mate_plies != usual.mate_plies else ""
+    suffix = f",temperature={temperature:g}" if temperature != network.temperature else ""
+    suffix += f",mate={mate_plies}" if mate_plies != network.mate_plies else ""
     return PolicyPlayer(
-        inference_of(network, device),
+        network.judge,
         name=network.name + suffix,
         identity=f"{network.identity}:policy,temperature={temperature:g},mate={mate_plies}",
         temperature=temperature,
@@ -212,9 +197,12 @@ def policy_player(
     )
 
 
-def _search_player(
-    word: _Word, network: StoredNetwork, simulations: str, device: DeviceConfig
-) -> Player:
+def policy_player(network: "StoredNetwork", device: DeviceConfig) -> Player:
+    """A stored network as a player, by its policy alone, as its run measures it."""
+    return _policy_player(_Word(network.name, network.name, {}), judge_of(network, device))
+
+
+def _search_player(word: _Word, network: NamedJudge, simulations: str) -> Player:
     if not simulations.isdecimal() or int(simulations) < 1:
         raise PlayerWordError(f"{word.text}: search={simulations}; it must be 1 or more")
     mate_plies = word.take("mate", int, 3)
@@ -223,27 +211,13 @@ def _search_player(
     suffix = f":search={simulations}" + (f",mate={mate_plies}" if mate_plies != 3 else "")
     suffix += f",temperature={temperature:g}" if temperature else ""
     return SearchPlayer(
-        inference_of(network, device),
+        network.judge,
         int(simulations),
         name=network.name + suffix,
         identity=network.identity + suffix,
         mate_plies=mate_plies,
         temperature=temperature,
     )
-
-
-def inference_of(network: StoredNetwork, device: DeviceConfig) -> Inference:
-    """A stored network, ready to be asked."""
-    compute = choose_compute(device)
-    return Inference(compute.prepare(network.model), compute, network.spec)
-
-
-def device_config(device: str, threads: int) -> DeviceConfig:
-    """Where networks compute, and with how many threads of torch; 0: one for each core."""
-    try:
-        return DeviceConfig(device=device, torch_threads=threads)
-    except ValidationError as error:
-        raise KeiseiError(f"device {device}: {error.errors()[0]['msg']}") from None
 
 
 def _temperature(text: str) -> float:

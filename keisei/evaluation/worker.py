@@ -47,8 +47,8 @@ def _answer(directory: Path) -> None:
     # Imported this late: it takes seconds, in which the priority is low and stdin watched already.
     from keisei.checkpoints.network import load_network
     from keisei.config_schema import DeviceConfig
+    from keisei.evaluation.judges import inference_of
     from keisei.evaluation.measure import measure
-    from keisei.evaluation.players import inference_of
     from keisei.evaluation.worker_messages import ANSWER, REQUEST, Answer, Request
     from keisei.files import read_bytes, write_atomically
 

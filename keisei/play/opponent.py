@@ -5,11 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keisei.checkpoints.network import StoredNetwork
-from keisei.config_schema import DeviceConfig
-from keisei.models.compute import choose_compute
-from keisei.ppo.inference import Inference
-from keisei.ppo.policy import draw
+from keisei.evaluation.judges import NamedJudge
+from keisei.search.judge import draw
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.moves import Move
@@ -43,15 +40,14 @@ class Thought(NamedTuple):
 class NetworkOpponent:
     """Answers one position at a time, by its policy."""
 
-    def __init__(self, network: StoredNetwork, device: str = "cpu") -> None:
+    def __init__(self, network: NamedJudge) -> None:
         self.name = network.name
-        compute = choose_compute(DeviceConfig(device=device))
-        self._inference = Inference(compute.prepare(network.model), compute, network.spec)
+        self._judge = network.judge
 
     def think(self, game: ShogiGame) -> Thought:
         """Judge the position that the game has reached; it must not be over."""
         legal = game.legal_actions
-        log_probs, values = self._inference.judge(
+        log_probs, values = self._judge.judge(
             pack_game(game), legal[None, :], np.array([len(legal)], dtype=np.int32)
         )
         order = np.argsort(-log_probs[0, : len(legal)], kind="stable")

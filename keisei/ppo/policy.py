@@ -1,7 +1,5 @@
 """Distributions over legal moves only: rows of logits, of which the first ``counts`` are legal."""
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -29,10 +27,3 @@ def kl_divergence(log_probs: Tensor, other_log_probs: Tensor) -> Tensor:
     padding = log_probs.isinf()
     gap = log_probs.masked_fill(padding, 0.0) - other_log_probs.masked_fill(padding, 0.0)
     return (log_probs.exp() * gap).sum(dim=1)
-
-
-def draw(log_probs: npt.NDArray[np.float32], random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """A column ``[B]`` drawn from each row's distribution (by the Gumbel trick)."""
-    noise = random.gumbel(size=log_probs.shape).astype(np.float32)
-    columns: npt.NDArray[np.int64] = np.argmax(log_probs + noise, axis=1)
-    return columns

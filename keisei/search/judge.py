@@ -37,3 +37,10 @@ class Judge(Protocol):
 def padded_width(counts: npt.NDArray[np.int32], most: int) -> int:
     """Columns that hold the longest list, rounded up."""
     return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, most)
+
+
+def draw(log_probs: npt.NDArray[np.float32], random: np.random.Generator) -> npt.NDArray[np.int64]:
+    """A column ``[B]`` drawn from each row's distribution (by the Gumbel trick)."""
+    noise = random.gumbel(size=log_probs.shape).astype(np.float32)
+    columns: npt.NDArray[np.int64] = np.argmax(log_probs + noise, axis=1)
+    return columns

@@ -9,8 +9,7 @@ import numpy.typing as npt
 from keisei.config_schema import SelfPlayConfig
 from keisei.ppo.buffer import RolloutBuffer
 from keisei.ppo.inference import Inference
-from keisei.ppo.policy import draw
-from keisei.search.judge import padded_width
+from keisei.search.judge import draw, padded_width
 from keisei.search.mates import MateRule
 from keisei.selfplay.pool import OpponentPool
 from keisei.selfplay.timing import SectionTimer

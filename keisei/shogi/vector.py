@@ -22,6 +22,7 @@ from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.mate import MateScratch, find_mates
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.position import Records
+from keisei.shogi.render_html import games_html
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
 from keisei.shogi.setup import to_diagram
 from keisei.shogi.threads import RangePool
@@ -299,6 +300,10 @@ class VectorShogi:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(num_games={self.num_games}, features={self.features.name!r})"
+
+    def _repr_html_(self) -> str:
+        """The first boards, for notebooks."""
+        return games_html(self.num_games, self.game)
 
     @contextmanager
     def _stepping(self) -> Iterator[None]:

@@ -7,17 +7,16 @@ has a low priority and one thread. Whatever goes wrong with it is logged, and tr
 
 import logging
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from keisei.checkpoints.store import save_checkpoint
-from keisei.child_processes import module_environment
+from keisei.child_processes import ended_by, in_own_group, module_environment
 from keisei.config_schema import AppConfig, EvaluationConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
@@ -181,7 +180,7 @@ class _Evaluation:
                 stdout=errors,
                 stderr=errors,
                 env=module_environment(OMP_NUM_THREADS="1"),
-                **_apart(),
+                **in_own_group(low_priority=True),
             )
         self._deadline = time.monotonic() + LONGEST_SECONDS
 
@@ -230,21 +229,9 @@ class _Evaluation:
         code = self._process.returncode
         reason = words.rpartition("\n")[2] or f"exit code {code}"
         if code < 0:
-            names = {int(number): number.name for number in signal.Signals}
-            reason = f"its process was ended by {names.get(-code, f'signal {-code}')}"
+            reason = f"its process was ended by {ended_by(code)}"
         return f"{reason}\n{words}".strip()
 
 
 def _report(progress: Progress, error: Exception) -> None:
     logger.error("no evaluation of update %d: %s", progress.update, error)
-
-
-def _apart() -> dict[str, Any]:
-    """Ctrl-C is for the run, which then ends the process; elsewhere that lowers its priority."""
-    if sys.platform == "win32":
-        return {
-            "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP
-            | subprocess.BELOW_NORMAL_PRIORITY_CLASS
-        }
-    else:
-        return {"start_new_session": True}

@@ -1,5 +1,6 @@
 """Every word that names a player, and what is said about those that name none."""
 
+import shutil
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -7,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keisei.checkpoints.network import load_network
 from keisei.errors import KeiseiError
 from keisei.evaluation.bots import AlphaBetaPlayer, Careless, GreedyPlayer, RandomPlayer
 from keisei.evaluation.network_player import PolicyPlayer
 from keisei.evaluation.players import PlayerWordError, make_player, open_players
 from keisei.evaluation.search_player import SearchPlayer
 from keisei.evaluation.usi_player import UsiPlayer
+from keisei.onnx.export import export_onnx
 from keisei.shogi.vector import VectorShogi
 from tests.tiny_runs import tiny_run
 
@@ -66,6 +69,45 @@ def test_networks(run: Path, settings: str, kind: type, suffix: str, identity_su
         assert (columns < env.legal_counts[[0, 2]]).all()
 
 
+@pytest.fixture(scope="module")
+def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("files") / "mine.onnx"
+    path.write_bytes(export_onnx(load_network(run)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "suffix", "identity_suffix"),
+    [
+        ("", PolicyPlayer, "", ":policy,temperature=0.25,mate=1"),
+        (":policy", PolicyPlayer, "", ":policy,temperature=0.25,mate=1"),
+        (":policy,temperature=0,mate=3", PolicyPlayer, *[",temperature=0,mate=3"] * 2),
+        (":search=4", SearchPlayer, *[":search=4"] * 2),
+    ],
+)
+def test_exported_networks(
+    run: Path, exported: Path, settings: str, kind: type, suffix: str, identity_suffix: str
+) -> None:
+    """They are called and play as those of the run."""
+    words = [f"{path}{settings}" for path in (run, exported)]
+    with open_players(words, threads=1) as (original, player):
+        assert isinstance(player, kind)
+        assert player.name == f"mine@128.onnx{suffix}"
+        assert player.identity.startswith("mine@128.onnx#")
+        assert player.identity.endswith(identity_suffix)
+        env = VectorShogi(8, seed=1, opening_plies=10)
+        games = np.arange(8)
+        expected = original.choose(env, games, np.random.default_rng(0))
+        assert (player.choose(env, games, np.random.default_rng(0)) == expected).all()
+
+
+def test_a_run_may_be_called_like_a_file(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "mine.onnx"
+    shutil.copytree(run, copy)
+    with closing(make_player(str(copy), threads=1)) as player:
+        assert player.name == "mine.onnx@128"
+
+
 def test_a_checkpoint_is_another_player_than_the_next(run: Path) -> None:
     first = run / "checkpoints" / "step-000000000064"
     with open_players([str(run), str(first)], threads=1) as (newest, oldest):
@@ -90,6 +132,8 @@ def test_engines() -> None:
         ("", "'' names no player; a player is random, greedy"),
         ("nobody", "there is no run or checkpoint nobody; a player is random, greedy"),
         ("no/where", "there is no run or checkpoint no/where"),
+        ("nobody.onnx", "cannot read nobody.onnx: .*; a player is random, greedy"),
+        ("no/where.onnx:search=4", "cannot read no.where.onnx"),
         ("random,luck=1", "there is no setting luck; there is none"),
         ("greedy,", "'' is no setting; settings are name=value"),
         ("greedy,fast", "'fast' is no setting; settings are name=value"),

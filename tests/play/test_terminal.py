@@ -10,9 +10,9 @@ import torch
 from rich.console import Console
 from typer.testing import CliRunner
 
-from keisei.checkpoints.network import load_network
 from keisei.checkpoints.store import CheckpointError
 from keisei.cli import app
+from keisei.evaluation.judges import load_judge
 from keisei.play.opponent import NetworkOpponent
 from keisei.play.terminal import TerminalGame
 from keisei.shogi.game import ShogiGame
@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opponent(run: Path) -> NetworkOpponent:
-    return NetworkOpponent(load_network(run))
+    return NetworkOpponent(load_judge(run, threads=1))
 
 
 def typed(*lines: str) -> Callable[[str], str]:

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from keisei.constants import NUM_ACTIONS
 from keisei.ppo.losses import LossWeights, explained_variance, normalized, ppo_loss
-from keisei.ppo.policy import draw, entropy, kl_divergence, legal_log_probs
+from keisei.ppo.policy import entropy, kl_divergence, legal_log_probs
+from keisei.search.judge import draw
 
 WIDTH = 24
 

@@ -14,6 +14,7 @@ from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.losses import Detail, Loss, losses
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.text import SHIFT_JIS, UTF8, decode, encode, known_encoding
+from keisei.shogi.notation.usi import read_usi
 
 
 class _Format(NamedTuple):
@@ -56,13 +57,16 @@ _FORMATS: Final = {
 SUFFIXES: Final = tuple(_FORMATS)
 """The suffixes of game files."""
 
+USI_SUFFIXES: Final = (".sfen", ".usi")
+"""The suffixes of files with a USI ``position`` command per line, which are only read."""
+
 
 def load_games(path: str | os.PathLike[str]) -> list[GameRecord]:
     """All the games of a file. `NotationError` tells line, column and file of a fault."""
     path = Path(path)
-    chosen = _format_of(path)
+    read = read_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
     try:
-        return chosen.read(decode(read_bytes(path)))
+        return read(decode(read_bytes(path)))
     except NotationError as error:
         raise _in_file(error, path) from error
 
@@ -135,7 +139,8 @@ def _format_of(path: Path) -> _Format:
         return _FORMATS[path.suffix.lower()]
     except KeyError:
         raise NotationError(
-            f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}"
+            f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}; "
+            f"{' and '.join(USI_SUFFIXES)} can be read"
         ) from None
 
 

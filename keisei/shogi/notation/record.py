@@ -282,6 +282,12 @@ class GameRecord:
         text = self.headers.get(own) or self.headers.get(header.TIME, "")
         return header.TimeLimit.parse(text)
 
+    def _repr_html_(self) -> str:
+        """The last board and the moves, for notebooks."""
+        from keisei.shogi.notation.record_html import record_html  # which imports this module
+
+        return record_html(self)
+
 
 def _ending_of(outcome: Outcome) -> Ending:
     """How records call an outcome. Giving perpetual check is a foul; no move at all is mate."""

@@ -1,0 +1,1 @@
+"""What a network thinks of a game that was played."""

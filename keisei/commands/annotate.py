@@ -1,0 +1,167 @@
+"""``keisei annotate``: what a network thinks of a game."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from keisei.commands.strength_options import AsJson, Device, Threads
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keisei.analysis.judged import JudgedGame
+
+TURNING_POINTS: Final = 8
+"""Moves that are listed at most."""
+
+LEAST_LOSS: Final = 0.05
+"""What a move must cost to be listed, if it is no blunder."""
+
+
+def annotate(
+    game: Annotated[
+        Path, typer.Argument(help="Game file: .kif .kifu .csa .ki2 .ki2u, or .sfen .usi")
+    ],
+    model: Annotated[
+        Path, typer.Option(metavar="MODEL", help="A run, by path or name, a checkpoint, or .onnx.")
+    ],
+    simulations: Annotated[
+        int, typer.Option(min=0, help="Of a tree search at each position; 0: the network alone.")
+    ] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write it there with comments: .kif .kifu .csa ..."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw its course there: .png or .svg")
+    ] = None,
+    blunder: Annotated[
+        float, typer.Option(min=1.0, max=100.0, help="Loss of chances, in %, that is a blunder.")
+    ] = 20.0,
+    device: Device = "auto",
+    threads: Threads = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Judge every position of a game: chances, best moves, blunders, as comments and as a graph."""
+    from keisei.commands.progress import progress_bar
+
+    with progress_bar() as progress:
+        progress.add_task("judging", total=None)
+
+        from keisei.analysis.annotation import annotated
+        from keisei.analysis.judged import judge_game
+        from keisei.errors import KeiseiError
+        from keisei.evaluation.judges import load_judge
+        from keisei.files import write_atomically
+        from keisei.shogi.notation.files import format_name, load_games, save_game
+
+        if output is not None:
+            format_name(output)  # refuses other suffixes, before the work is done
+        draw = None if plot is None else _picture_writer(plot)
+        records = load_games(game)
+        if len(records) > 1:
+            raise KeiseiError(f"{game} holds {len(records)} games; only one can be annotated")
+        network = load_judge(model, device=device, threads=threads)
+        judged = judge_game(
+            records[0],
+            network.judge,
+            name=network.name,
+            simulations=simulations,
+            ply_limit=network.ply_limit,
+        )
+        if output is not None:
+            save_game(annotated(judged, blunder=blunder / 100), output)
+        if plot is not None and draw is not None:
+            from keisei.analysis.graph import draw_game
+
+            write_atomically(plot, draw(draw_game(judged, blunder=blunder / 100)))
+    if as_json:
+        typer.echo(json.dumps(_facts(judged, blunder / 100), indent=2))
+    else:
+        _print(judged, blunder / 100, [path for path in (output, plot) if path is not None])
+
+
+def _picture_writer(path: Path) -> "Callable[[Figure], bytes]":
+    from keisei import plotting
+    from keisei.errors import KeiseiError
+
+    writers = {".png": plotting.png, ".svg": plotting.svg}
+    if path.suffix.lower() not in writers:
+        raise KeiseiError(f"{path}: a picture ends in .png or .svg, not in {path.suffix!r}")
+    return writers[path.suffix.lower()]
+
+
+def _facts(judged: "JudgedGame", blunder: float) -> dict[str, object]:
+    from keisei.shogi.pieces import Color
+
+    return {
+        "judge": judged.judge,
+        "simulations": judged.simulations,
+        "black": judged.record.black,
+        "white": judged.record.white,
+        "start": {"black_chances": judged.positions[0].chances(Color.BLACK)},
+        "moves": [
+            {
+                "ply": move.ply,
+                "color": move.color.name.lower(),
+                "move": move.move.usi,
+                "best": move.best.move.usi,
+                "loss": move.loss,
+                "is_blunder": move.loss >= blunder,
+                "black_chances": move.after.chances(Color.BLACK),
+            }
+            for move in judged.moves
+        ],
+    }
+
+
+def _print(judged: "JudgedGame", blunder: float, written: list[Path]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from keisei.analysis.annotation import candidate_text, percent
+    from keisei.commands.benchmark_tables import new_table
+    from keisei.shogi.pieces import Color
+
+    console = Console()
+    turning_points = judged.turning_points(TURNING_POINTS, least=min(LEAST_LOSS, blunder))
+    table = new_table("turning points")
+    for heading, justify in (
+        ("", "right"), ("", "left"), ("played", "left"), ("chances", "right"), ("best", "left"),
+        ("", "left"),
+    ):  # fmt: skip
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for move in turning_points:
+        before, after = (
+            percent(position.chances(move.color)) for position in (move.before, move.after)
+        )
+        table.add_row(
+            str(move.ply),
+            move.color.name.title(),
+            move.move.usi,
+            f"{before} -> {after}",
+            candidate_text(move.best, judged.simulations),
+            Text("blunder", style="red") if move.loss >= blunder else "",
+        )
+    if turning_points:
+        console.print(table)
+    for color in Color:
+        moves = [move for move in judged.moves if move.color is color]
+        if not moves:
+            continue
+        name = (judged.record.black, judged.record.white)[color]
+        blunders = sum(move.loss >= blunder for move in moves)
+        agreed = sum(move.is_best for move in moves)
+        loss = sum(move.loss for move in moves) / len(moves)
+        console.print(
+            Text(
+                f"{color.name.title()}{f' ({name})' if name else ''}: {len(moves)} moves, "
+                f"{agreed} as {judged.judge} would play, {100 * loss:.1f} % lost by a move on "
+                f"average, {blunders} blunder{'' if blunders == 1 else 's'}"
+            )
+        )
+    for path in written:
+        console.print(Text(f"written: {path}"))

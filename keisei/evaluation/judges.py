@@ -1,0 +1,102 @@
+"""Networks by where they lie, ready to be asked: those of runs and checkpoints, and ONNX files.
+
+Torch is imported only for those that need it.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
+
+from keisei.config_schema import DeviceConfig
+from keisei.errors import KeiseiError
+from keisei.onnx.model import SUFFIX, load_onnx
+from keisei.search.judge import Judge
+
+if TYPE_CHECKING:
+    from keisei.checkpoints.network import StoredNetwork
+    from keisei.ppo.inference import Inference
+
+
+class NamedJudge(NamedTuple):
+    """A network, and how its run measures it."""
+
+    judge: Judge
+    name: str
+    """What people call it."""
+
+    identity: str
+    """What it is, exactly."""
+
+    temperature: float
+    """Of its moves, when it plays by its policy; 0: always the likeliest."""
+
+    mate_plies: int
+    """Mates of up to so many plies are played whatever the policy says; 0: none."""
+
+    ply_limit: int
+    """The ply at which its games are drawn. Networks see how far that is."""
+
+
+def load_judge(path: Path, *, device: str = "cpu", threads: int = 0) -> NamedJudge:
+    """The network of a run, a checkpoint or an ONNX file.
+
+    Args:
+        path: of any of them, or the name of a run in ``runs``.
+        device: where it computes.
+        threads: that compute on the CPU; 0: one for each core.
+
+    Raises:
+        KeiseiError: There is none, or it is damaged; the message says why.
+    """
+    if path.suffix.lower() == SUFFIX and not path.is_dir():
+        model = load_onnx(path, threads, device=device)
+        return NamedJudge(
+            model,
+            model.name,
+            model.identity,
+            model.temperature,
+            model.mate_plies,
+            model.ply_limit,
+        )
+    chosen = device_config(device, threads)
+    try:
+        from keisei.checkpoints.network import load_network
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise KeiseiError(
+            f"{path}: runs and checkpoints need torch, which is not installed; an ONNX file needs "
+            "none: keisei export writes it, on a machine that has torch"
+        ) from error
+    return judge_of(load_network(path), chosen)
+
+
+def judge_of(network: "StoredNetwork", device: DeviceConfig) -> NamedJudge:
+    """A stored network that is loaded already."""
+    usual = network.config.evaluation
+    return NamedJudge(
+        inference_of(network, device),
+        network.name,
+        network.identity,
+        usual.temperature,
+        usual.mate_plies,
+        usual.ply_limit,
+    )
+
+
+def inference_of(network: "StoredNetwork", device: DeviceConfig) -> "Inference":
+    """A stored network, ready to be asked."""
+    from keisei.models.compute import choose_compute
+    from keisei.ppo.inference import Inference
+
+    compute = choose_compute(device)
+    return Inference(compute.prepare(network.model), compute, network.spec)
+
+
+def device_config(device: str, threads: int) -> DeviceConfig:
+    """Where networks compute, and with how many threads of torch; 0: one for each core."""
+    try:
+        return DeviceConfig(device=device, torch_threads=threads)
+    except ValidationError as error:
+        raise KeiseiError(f"device {device}: {error.errors()[0]['msg']}") from None

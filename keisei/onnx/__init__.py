@@ -1,0 +1,1 @@
+"""Networks as ONNX files: written with torch, played without it."""

@@ -1,0 +1,33 @@
+"""Games as lines of USI: ``startpos moves 7g7f 3c3d``, as engines and their logs have them."""
+
+from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
+from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.sfen import parse_position
+from keisei.shogi.notation.text import split_lines
+
+
+def read_usi(text: str) -> list[GameRecord]:
+    """A game for each line, a USI ``position`` command or an SFEN; after a ``#`` is a comment.
+
+    >>> [game] = read_usi("startpos moves 7g7f 3c3d  # a quiet beginning")
+    >>> len(game.moves)
+    2
+
+    Raises:
+        NotationError: A line is faulty or has an illegal move, or there is none.
+    """
+    records = []
+    for line in split_lines(text):
+        command = line.text.partition("#")[0]
+        if not command.strip():
+            continue
+        try:
+            start, moves = parse_position(command)
+            records.append(GameRecord.from_moves(moves, start=start))
+        except NotationError as error:
+            raise NotationError(error.reason, line=line.number, column=error.column) from error
+        except (IllegalMoveError, IllegalPositionError) as error:
+            raise line.error(str(error)) from error
+    if not records:
+        raise NotationError("there is no game: a line is like startpos moves 7g7f 3c3d", line=1)
+    return records

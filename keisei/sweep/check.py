@@ -1,0 +1,177 @@
+"""A bad search space is refused before the first trial: with every problem, not only the first."""
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from itertools import product
+from typing import Any, Final
+
+from keisei.config_problems import ConfigError, sections, shown
+from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
+from keisei.sweep.space import Range, Sweep, Value
+
+RESERVED: Final = ("run.name", "run.root")
+"""What the sweep gives each trial itself."""
+
+_MOST_COMBINATIONS: Final = 256
+
+_NUMBERS: Final = frozenset({"integer", "number"})
+
+
+def checked(sweep: Sweep) -> Sweep:
+    """The sweep, ready to be used: each range knows whether its field wants whole numbers.
+
+    Every end of a range and every choice goes through the configuration's own merge path. Of few
+    parameters all combinations do, of many each value with the others at their first and at their
+    last: fields that only go together are found too.
+
+    Raises:
+        ConfigError: With every problem.
+    """
+    base = sweep.config()
+    problems = [*_misplaced(sweep)]
+    space = {}
+    for path, parameter in sweep.space.items():
+        try:
+            space[path] = _fitted(path, parameter) if isinstance(parameter, Range) else parameter
+        except ValueError as error:
+            problems.append(f"space: {path}: {error}")
+    if space:
+        fitted = sweep.model_copy(update={"space": space})
+        problems += _refused(fitted)
+        problems += _unmeasured(fitted, base) if not problems else []
+    if problems:
+        raise ConfigError(problems)
+    return fitted
+
+
+def require_set_up(sweep: Sweep) -> None:
+    """Refuse what only training would notice: opponents, devices, networks that cannot be made.
+
+    Raises:
+        ConfigError: With every problem.
+    """
+    problems: dict[str, None] = {}
+    seen: set[Hashable] = set()
+    for parameters in _combinations(sweep):
+        config = sweep.config(parameters)
+        for key, attempt in _attempts(config):
+            if key in seen:
+                continue
+            seen.add(key)
+            try:
+                attempt()
+            except KeiseiError as error:
+                problems[f"space: {error} (with {_said(parameters)})"] = None
+    if problems:
+        raise ConfigError(list(problems))
+
+
+def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object]]]:
+    """What training begins with, each with what it depends on."""
+    from keisei.evaluation.players import make_player
+    from keisei.models.compute import choose_compute
+
+    for word in config.evaluation.opponents:
+        yield word, lambda word=word: make_player(word, threads=1).close()  # type: ignore[misc]
+    yield config.device, lambda: choose_compute(config.device)
+    yield (config.model, config.env.input_features), lambda: _build_network(config)
+
+
+def _build_network(config: AppConfig) -> None:
+    import torch
+
+    from keisei.models.factory import build_model
+    from keisei.shogi.features import feature_spec
+
+    with torch.device("meta"):  # shapes without memory
+        build_model(config.model, feature_spec(config.env.input_features).num_planes)
+
+
+def _misplaced(sweep: Sweep) -> Iterator[str]:
+    fixed = set(_paths(sweep.set))
+    for path in RESERVED:
+        if path in fixed or path in sweep.space:
+            yield f"{path}: is given by the sweep to each trial: leave it out"
+    for path in sweep.space:
+        if path in fixed:
+            yield f"{path}: is set and searched: it can be one of the two"
+
+
+def _paths(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The fields that are set, be it by ``section.field`` or by section."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from (f"{key}.{field}" for field in value)
+        else:
+            yield key
+
+
+def _fitted(path: str, parameter: Range) -> Range:
+    """A range that fits the kind of its field."""
+    kinds = _kinds(path)
+    if kinds and not kinds & _NUMBERS:
+        raise ValueError("is no number: write choices: [...]")
+    is_whole = "integer" in kinds and "number" not in kinds
+    if parameter.whole is False and is_whole:
+        raise ValueError("takes whole numbers: int should be true, or left out")
+    whole = is_whole if parameter.whole is None else parameter.whole
+    given = parameter.model_dump(by_alias=True)
+    return Range.model_validate({**given, "int": whole})
+
+
+def _kinds(path: str) -> set[str]:
+    """JSON's names of what a field can be; none for a field that does not exist."""
+    section, _, field = path.partition(".")
+    schema = sections()[section].model_json_schema() if section in sections() else {}
+    described = schema.get("properties", {}).get(field, {})
+    return {kind.get("type", "string") for kind in described.get("anyOf", [described]) if kind}
+
+
+def _refused(sweep: Sweep) -> list[str]:
+    """What the configuration says about the ends of the space."""
+    found: dict[str, str] = {}
+    for parameters in _combinations(sweep):
+        try:
+            sweep.config(parameters)
+        except ConfigError as error:
+            for problem in error.problems:
+                is_own = problem.partition(":")[0] in sweep.space
+                together = "" if is_own else f" (with {_said(parameters)})"
+                found.setdefault(problem, f"space: {problem}{together}")
+    return list(found.values())
+
+
+def _unmeasured(sweep: Sweep, base: AppConfig) -> Iterator[str]:
+    """Why the objective could not be measured, or nothing be pruned by it."""
+    for parameters in _combinations(sweep):
+        opponents = sweep.config(parameters).evaluation.opponents
+        missing = [word for word in sweep.objective.against if word not in opponents]
+        if missing:
+            yield (
+                f"objective.against: {', '.join(missing)} is not among evaluation.opponents, "
+                f"which are {', '.join(opponents)}"
+            )
+            break
+    if sweep.pruner.kind != "off" and base.evaluation.interval == 0:
+        yield (
+            "pruner: there is nothing to prune by without evaluations on the way: "
+            "set evaluation.interval, or pruner.kind to off"
+        )
+
+
+def _combinations(sweep: Sweep) -> Iterator[dict[str, Value]]:
+    ends = {path: parameter.ends() for path, parameter in sweep.space.items()}
+    if math.prod(map(len, ends.values())) <= _MOST_COMBINATIONS:
+        for values in product(*ends.values()):
+            yield dict(zip(ends, values, strict=True))
+        return
+    for place in (0, -1):
+        others = {path: values[place] for path, values in ends.items()}
+        for path, values in ends.items():
+            for value in values:
+                yield {**others, path: value}
+
+
+def _said(parameters: Mapping[str, Value]) -> str:
+    return ", ".join(f"{path}={shown(value)}" for path, value in parameters.items())

@@ -1,0 +1,289 @@
+"""``SPACE.yaml``: what a sweep searches, how long, and what counts as good.
+
+Settings become those of a trial on one way only, `Sweep.config`, which is the merge path of every
+configuration: the base, then what the sweep fixes, then the parameters of the trial.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from keisei.config import load_config, recipes
+from keisei.config_problems import ConfigError, allowed_by, shown
+from keisei.config_schema import AppConfig, Fraction, NonNegative, Positive, Text
+from keisei.config_text import decode, parse
+from keisei.files import FileAccessError, read_bytes
+
+Value = float | int | str
+"""A parameter's value as the study stores it; of choices, the text."""
+
+_MANY: Final = 1_000
+_NONE: Final[Mapping[str, object]] = {}
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Range(_Settings):
+    """Numbers from `low` to `high`, both included."""
+
+    low: float = Field(description="Smallest value.")
+    high: float = Field(description="Largest value.")
+    log: bool = Field(False, description="Search the order of magnitude: for rates and weights.")
+    step: Annotated[float, Field(gt=0.0)] | None = Field(
+        None, description="Distance between two values; none: anything in between."
+    )
+    whole: bool | None = Field(
+        None, alias="int", description="Whole numbers only; unless said, as the field wants it."
+    )
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError(
+                f"low {self.low:g} should be less than high {self.high:g}; "
+                "a value that is not searched belongs under set"
+            )
+        if self.log and self.low <= 0.0:
+            raise ValueError(f"log needs a low greater than 0, not {self.low:g}")
+        if self.log and self.step is not None:
+            raise ValueError("log and step exclude each other")
+        if self.step is not None:
+            steps = (self.high - self.low) / self.step
+            if abs(steps - round(steps)) > 1e-9 * max(1.0, steps):
+                nearest = self.low + math.floor(steps) * self.step
+                raise ValueError(
+                    f"high should be low and some steps: {nearest:g} instead of {self.high:g}"
+                )
+        if self.whole:
+            for name in ("low", "high", "step"):
+                number = getattr(self, name)
+                if number is not None and not float(number).is_integer():
+                    raise ValueError(f"{name} should be a whole number, not {number:g}")
+        return self
+
+    def ends(self) -> tuple[Value, ...]:
+        """The values that say whether all are allowed."""
+        return self.stored(self.low), self.stored(self.high)
+
+    def stored(self, value: Any) -> Value:
+        """A value as the study stores it."""
+        number = float(value)
+        return round(number) if self.whole else number
+
+    def setting(self, stored: Value) -> object:
+        """A stored value as the configuration takes it."""
+        return stored
+
+    def grid(self) -> list[Value]:
+        """All values of a range with steps."""
+        assert self.step is not None
+        count = round((self.high - self.low) / self.step)
+        return [self.stored(self.low + index * self.step) for index in range(count + 1)]
+
+    def __str__(self) -> str:
+        low, high = (f"{self.stored(end):g}" for end in (self.low, self.high))
+        notes = [", log" if self.log else "", f", step {self.step:g}" if self.step else ""]
+        return f"{low} to {high}{''.join(notes)}"
+
+
+class Choices(_Settings):
+    """One of several values, in no order: words, switches, or numbers that are far apart."""
+
+    choices: tuple[Any, ...] = Field(description="The values.")
+
+    @model_validator(mode="after")
+    def _are_several(self) -> Self:
+        labels = self.ends()
+        if len(labels) < 2:
+            raise ValueError("choices should be at least two; a single value belongs under set")
+        if len(set(labels)) < len(labels):
+            raise ValueError("choices should differ from each other")
+        return self
+
+    def ends(self) -> tuple[Value, ...]:
+        """The values that say whether all are allowed: all."""
+        return tuple(_label(choice) for choice in self.choices)
+
+    def stored(self, value: Any) -> Value:
+        """A value as the study stores it."""
+        return _label(value)
+
+    def setting(self, stored: Value) -> object:
+        """A stored value as the configuration takes it."""
+        return {_label(choice): choice for choice in self.choices}.get(str(stored), stored)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.ends()))
+
+
+def _label(choice: Any) -> str:
+    """A choice as a text: studies store no lists."""
+    if choice is None:
+        return "none"
+    return choice if isinstance(choice, str) else json.dumps(choice)
+
+
+def _kind(value: Any) -> str:
+    is_choice = isinstance(value, Choices) or (isinstance(value, Mapping) and "choices" in value)
+    return "choices" if is_choice else "range"
+
+
+Parameter = Annotated[
+    Annotated[Range, Tag("range")] | Annotated[Choices, Tag("choices")], Discriminator(_kind)
+]
+
+
+class Objective(_Settings):
+    """What counts as good: the score of a trial's last evaluation, 0 to 1."""
+
+    against: Annotated[
+        tuple[Text, ...],
+        BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    ] = Field(("greedy",), description="Opponent, or several: then the mean of the scores.")
+
+    @model_validator(mode="after")
+    def _is_someone(self) -> Self:
+        if not self.against:
+            raise ValueError("against should name an opponent, such as greedy")
+        return self
+
+
+class SamplerSettings(_Settings):
+    """Where the next parameters come from."""
+
+    kind: Literal["tpe", "random"] = Field(
+        "tpe", description="tpe learns from the trials so far; random does not."
+    )
+    seed: NonNegative = Field(0, description="Seed; trials one by one can then be repeated.")
+    startup_trials: Positive = Field(10, description="Random trials before tpe begins to learn.")
+
+
+class PrunerSettings(_Settings):
+    """When a trial that does badly is ended early."""
+
+    kind: Literal["median", "halving", "off"] = Field(
+        "median",
+        description="median: if below half of the others; halving: if not above; off: never.",
+    )
+    startup_trials: NonNegative = Field(
+        5, description="Complete trials before the first is pruned (median)."
+    )
+    warmup: Fraction = Field(
+        0.2, description="Fraction of a run in which it is not pruned (median)."
+    )
+    parts: Annotated[int, Field(ge=2, le=_MANY)] = Field(
+        10, description="Parts of a run; the first evaluation in each is compared."
+    )
+
+
+class Sweep(_Settings):
+    """A search space with all that belongs to the search."""
+
+    base: Text = Field(
+        "", description="Recipe, or YAML file, that the trials start from; empty: the defaults."
+    )
+    trials: Positive = Field(description="Trials to complete or prune; failed ones don't count.")
+    side_by_side: Positive = Field(1, description="Trials that are trained at the same time.")
+    failures_in_a_row: Positive = Field(
+        3, description="Trials that may fail one after another before the sweep stops."
+    )
+    objective: Objective = Field(default_factory=Objective)
+    set: dict[str, Any] = Field(default_factory=dict, description="Fixed values by section.field.")
+    space: dict[str, Parameter] = Field(min_length=1, description="What is searched, by field.")
+    sampler: SamplerSettings = Field(default_factory=SamplerSettings)
+    pruner: PrunerSettings = Field(default_factory=PrunerSettings)
+
+    def config(
+        self,
+        parameters: Mapping[str, Value] | None = None,
+        flags: Mapping[str, object] = _NONE,
+    ) -> AppConfig:
+        """The settings of a trial: base, what is set, `flags`, parameters; merged and validated."""
+        searched = {
+            path: self.space[path].setting(value) if path in self.space else value
+            for path, value in (parameters or {}).items()
+        }
+        return load_config(self.base or None, flags={**self.set, **flags}, sweep=searched)
+
+
+def load_space(path: Path) -> Sweep:
+    """Read a search space; whether its values are allowed is for `keisei.sweep.check` to say.
+
+    Raises:
+        ConfigError: Something is wrong in the file itself; every problem is listed.
+        FileAccessError: The file cannot be read.
+    """
+    file = spaces().get(str(path), path)
+    try:
+        data = read_bytes(file)
+    except FileAccessError as error:
+        known = ", ".join(spaces())
+        raise FileAccessError(f"{error}; the spaces that come with Keisei are {known}") from error
+    document = parse(decode(data, str(file)), str(file))
+    if not isinstance(document, Mapping):
+        raise ConfigError([f"{file}: should be settings of a sweep, such as `space:`"])
+    try:
+        sweep = Sweep.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError([f"{file}: {problem}" for problem in _problems(error)]) from None
+    return sweep.model_copy(update={"base": _base(sweep.base, file)})
+
+
+def spaces() -> dict[str, Path]:
+    """The search spaces that come with Keisei, by name."""
+    folder = next(iter(recipes().values())).parent / "sweeps"
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def _base(base: str, file: Path) -> str:
+    """The base as `load_config` finds it: a file lies next to the space, or where we are."""
+    beside = file.parent / base
+    return str(beside) if base and base not in recipes() and beside.is_file() else base
+
+
+def _problems(error: ValidationError) -> list[str]:
+    found = []
+    for fault in error.errors(include_url=False):
+        location = fault["loc"]
+        if location[:1] == ("space",):  # the third is pydantic's word for a kind of parameter
+            location = (*location[:2], *location[3:])
+        place = ".".join(map(str, location))
+        match fault["type"]:
+            case "extra_forbidden":
+                found.append(f"{place}: unknown: there are {', '.join(_known(location))}")
+            case "missing":
+                found.append(f"{place}: is missing")
+            case "value_error":
+                found.append(f"{place}: {allowed_by(fault)}")
+            case _:
+                value = shown(fault["input"])
+                found.append(f"{place}: {value} is not allowed: {allowed_by(fault)}")
+    return found
+
+
+def _known(location: Sequence[int | str]) -> list[str]:
+    """The names that could stand where an unknown one stands."""
+    models: dict[str, type[BaseModel]] = {
+        "objective": Objective,
+        "sampler": SamplerSettings,
+        "pruner": PrunerSettings,
+        "space": Range,
+    }
+    model = Sweep if len(location) == 1 else models[str(location[0])]
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    return [*names, "or choices alone"] if model is Range else names

@@ -1,0 +1,65 @@
+"""The picture of a game: what is drawn, and where."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.axes import Axes
+
+from keisei.analysis.graph import draw_game
+from keisei.analysis.judged import JudgedGame, judge_game
+from keisei.plotting import png, svg
+from keisei.shogi.pieces import Color
+from tests.analysis.judges import MaterialJudge, short_game
+
+
+@pytest.fixture(scope="module")
+def game() -> JudgedGame:
+    return judge_game(short_game(), MaterialJudge(), name="material", simulations=64)
+
+
+def axes_of(game: JudgedGame, blunder: float) -> Axes:
+    [axes] = draw_game(game, blunder=blunder).axes
+    return axes
+
+
+def test_the_line_is_black_s_chances(game: JudgedGame) -> None:
+    axes = axes_of(game, 0.3)
+    line = next(line for line in axes.lines if len(line.get_xdata()) == len(game.positions))  # type: ignore[arg-type]
+    assert list(line.get_xdata()) == list(range(7))  # type: ignore[arg-type]
+    expected = [100 * position.chances(Color.BLACK) for position in game.positions]
+    assert list(line.get_ydata()) == pytest.approx(expected)  # type: ignore[arg-type]
+    assert axes.get_title(loc="left") == "Akane - Botan, judged by material, 64 simulations"
+
+
+def test_blunders_are_marked_and_named(game: JudgedGame) -> None:
+    axes = axes_of(game, 0.3)
+    [marks] = [line for line in axes.lines if line.get_label() == "blunders of Black"]
+    assert list(marks.get_xdata()) == [3]  # type: ignore[arg-type]
+    assert [text.get_text() for text in axes.texts] == ["3. 8h3c+"]
+    quiet = axes_of(game, 0.99)
+    assert not quiet.texts
+    assert not any(str(line.get_label()).startswith("blunders") for line in quiet.lines)
+
+
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (("羽生善治", "Botan"), "Black - Botan"),
+        (("", ""), "Black - White"),
+        (("Ak$a$ne", "Çelik"), r"Ak\$a\$ne - Çelik"),
+    ],
+)
+def test_names_that_the_font_lacks(game: JudgedGame, names: tuple[str, str], title: str) -> None:
+    headers = dict(zip(("black", "white"), names, strict=True))
+    renamed = replace(game, record=replace(game.record, headers=headers))
+    figure = draw_game(renamed, blunder=0.3)
+    assert figure.axes[0].get_title(loc="left").startswith(f"{title}, judged by")
+    assert png(figure).startswith(b"\x89PNG")  # and no warning about glyphs
+
+
+def test_files_are_the_same_each_time(game: JudgedGame) -> None:
+    one, other = (svg(draw_game(game, blunder=0.3)) for _ in range(2))
+    assert one == other
+    assert ElementTree.fromstring(one).tag.endswith("svg")
+    assert png(draw_game(game, blunder=0.3)) == png(draw_game(game, blunder=0.3))
