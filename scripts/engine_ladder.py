@@ -168,13 +168,18 @@ def pairs_of(players: Sequence[Player], rungs: Sequence[Player]) -> list[Pair]:
 
 
 def is_open(store: ResultStore, pair: Pair, conditions: Conditions) -> bool:
-    """Whether games of two are worth playing: not where one is known to win nearly all."""
+    """Whether games of two are worth playing: not where one is known to win nearly all.
+
+    Those who have not met yet are only kept apart where the ratings are rather sure of it.
+    """
     one, other = (player.identity for player in pair)
     results = store.results(conditions)
     if other not in (reached := connected(results, one)):
         return True
     ratings = rate((result for result in results if result.black in reached), anchor=one)
-    return abs(ratings.rating(other)) < elo_difference(CLEAR_SCORE)
+    difference, deviation = ratings.difference(one, other)
+    doubt = 0.0 if store.games_between(*pair, conditions) else deviation
+    return abs(difference) - doubt < elo_difference(CLEAR_SCORE)
 
 
 def play_open(

@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 
 from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
 from keisei.evaluation.choices import RESIGNS
-from keisei.evaluation.match import MatchSettings
+from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.player import Columns
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.evaluation.usi_engine import UsiEngineError
+from keisei.shogi.pieces import Color
 from keisei.shogi.vector import VectorShogi
 from keisei.training.run import start_run
 from tests.tiny import tiny_config
@@ -116,6 +117,21 @@ def test_only_open_pairs_play_all_games_and_a_breakdown_ends_only_its_pair(
     assert capsys.readouterr().err == (
         "broken off: engine against weak, given up after 3 processes\n"
     )
+
+
+def test_those_who_have_not_met_are_kept_apart_only_where_it_is_sure(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    """A chain of six won games each says less than a chain of hundreds."""
+    best, middle, worst = (Unbeatable(name) for name in ("best", "middle", "worst"))
+    won = PlayedGame(Color.BLACK, Color.BLACK, "checkmate", 50)
+    with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:
+        assert script.is_open(store, (best, worst), Conditions())
+        for seed, games in enumerate(([won] * 6, [won] * 400)):
+            store.add(best, middle, games, conditions=Conditions(), seed=seed)
+            store.add(middle, worst, games, conditions=Conditions(), seed=seed)
+            assert script.is_open(store, (best, worst), Conditions()) == (seed == 0)
+            assert not script.is_open(store, (best, middle), Conditions())
 
 
 def test_it_prints_a_ladder_and_draws_it(
