@@ -150,8 +150,8 @@ class Bridge:
     def go(self, limits: list[str]) -> None:
         """Find a move and tell it."""
         depth = self.depth
-        if limits[:1] == ["depth"] and len(limits) > 1:
-            depth = as_depth(limits[1], depth)
+        if "depth" in limits[:-1]:
+            depth = as_depth(limits[limits.index("depth") + 1], depth)
         try:
             move = self.search(depth, REPLAYED_MOVES) or self.search(depth, 0)
             if move is None:

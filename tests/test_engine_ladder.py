@@ -2,14 +2,24 @@
 
 import importlib.util
 import sys
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from keisei.evaluation.bots import GreedyPlayer, RandomPlayer
+from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.evaluation.choices import RESIGNS
+from keisei.evaluation.match import MatchSettings, PlayedGame
+from keisei.evaluation.player import Columns
+from keisei.evaluation.results import Conditions, ResultStore
+from keisei.evaluation.usi_engine import UsiEngineError
+from keisei.shogi.pieces import Color
+from keisei.shogi.vector import VectorShogi
 from keisei.training.run import start_run
 from tests.tiny import tiny_config
 
@@ -27,47 +37,126 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_programs_that_are_not_there_are_named_once(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+def test_programs_that_are_not_there_are_left_out_by_name(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(script, "find_program", lambda name: None)
-    words, missing = script.player_words()
-    assert words == ["random", "greedy,random=0.5", "greedy", "alphabeta:2"]
-    assert missing == ["fairy-stockfish", "gnushogi", "gpsusi"]
+    with ExitStack() as stack:
+        players = script.open_rungs(stack)
+    assert [player.name for player in players] == [
+        rung.name for rung in script.RUNGS if not rung.program
+    ]
+    told = capsys.readouterr().err
+    assert "left out: Fairy-Stockfish depth 2, fairy-stockfish is not installed\n" in told
+    assert "left out: gpsusi depth 4, gpsusi is not installed\n" in told
+
+
+def test_an_engine_that_does_not_start_is_left_out(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(script, "RUNGS", script.RUNGS[-2:])
+    monkeypatch.setattr(script, "find_program", lambda name: f"/nowhere/{name}")
+    with ExitStack() as stack:
+        assert script.open_rungs(stack) == []
+    assert "left out: gpsusi depth 4, no program /nowhere/gpsusi" in capsys.readouterr().err
 
 
 def test_programs_that_are_there_get_their_settings(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(script, "find_program", lambda name: f"/games/{name}")
-    words, missing = script.player_words()
-    assert missing == []
-    assert 'usi:"/games/fairy-stockfish",Skill Level=-20,depth=1' in words
+    words = [script.word_of(rung) for rung in script.RUNGS]
+    assert len(words) == len(set(words))
+    fairy = 'usi:"/games/fairy-stockfish",name=Fairy-Stockfish'
+    assert f"{fairy} Skill Level -20 depth 1,Skill Level=-20,depth=1,nodes=1000000" in words
+    assert f"{fairy} nodes 3000,nodes=3000" in words
     assert any("gnushogi_usi.py" in word and word.endswith(",depth=1") for word in words)
     assert any("gpsusi" in word and "--memory-use-percent 10" in word for word in words)
-    assert len(words) == len(set(words)) == len(script.RUNGS)
 
 
-def test_neighbours_meet_and_the_network_meets_everybody(script: ModuleType) -> None:
-    network = RandomPlayer()
-    rungs = [GreedyPlayer() for _ in range(4)]
-    pairs = script.pairs_of(network, rungs)
-    met = [(rungs.index(one), rungs.index(other)) for one, other in pairs if one is not network]
-    assert met == [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
-    assert [other for one, other in pairs if one is network] == rungs
+def test_neighbours_meet_and_players_may_meet_everybody_but_themselves(script: ModuleType) -> None:
+    rungs = [AlphaBetaPlayer(depth) for depth in range(1, 5)]
+    pairs = script.pairs_of([RandomPlayer(), AlphaBetaPlayer(2)], rungs)
+    names = [(one.name[-1], other.name[-1]) for one, other in pairs]
+    assert names[:5] == [("1", "2"), ("1", "3"), ("2", "3"), ("2", "4"), ("3", "4")]
+    assert names[5:9] == [("m", "1"), ("m", "2"), ("m", "3"), ("m", "4")]
+    assert names[9:] == [("2", "m"), ("2", "1"), ("2", "3"), ("2", "4")]
+
+
+class Unbeatable(GreedyPlayer):
+    """Somebody whose opponents give up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.identity = name
+
+
+class Victim(Unbeatable):
+    """Somebody who gives up when it is his move."""
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        return np.full(len(games), RESIGNS)
+
+
+class BrokenEngine(Unbeatable):
+    """An engine that no new process helps."""
+
+    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        raise UsiEngineError("given up after 3 processes")
+
+
+def test_only_open_pairs_play_all_games_and_a_breakdown_ends_only_its_pair(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = MatchSettings(games=20, ply_limit=30)
+    strong, twin, weak = Unbeatable("strong"), Unbeatable("twin"), Victim("weak")
+    pairs = [(strong, weak), (BrokenEngine("engine"), weak), (twin, strong)]
+    with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:
+        script.play_open(store, pairs, settings, on_games=lambda progress: None)
+        games = [store.games_between(*pair, Conditions.of(settings)) for pair in pairs]
+    assert games == [script.SOUNDING_GAMES, 0, 20]
+    assert capsys.readouterr().err == (
+        "broken off: engine against weak, given up after 3 processes\n"
+    )
+
+
+def test_those_who_have_not_met_are_kept_apart_only_where_it_is_sure(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    """A chain of six won games each says less than a chain of hundreds."""
+    best, middle, worst = (Unbeatable(name) for name in ("best", "middle", "worst"))
+    won = PlayedGame(Color.BLACK, Color.BLACK, "checkmate", 50)
+    with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:
+        assert script.is_open(store, (best, worst), Conditions())
+        for seed, games in enumerate(([won] * 6, [won] * 400)):
+            store.add(best, middle, games, conditions=Conditions(), seed=seed)
+            store.add(middle, worst, games, conditions=Conditions(), seed=seed)
+            assert script.is_open(store, (best, worst), Conditions()) == (seed == 0)
+            assert not script.is_open(store, (best, middle), Conditions())
 
 
 def test_it_prints_a_ladder_and_draws_it(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run = start_run(tiny_config(f"run.root={tmp_path}", "run.name=mine")).run_directory
-    monkeypatch.setattr(script, "RUNGS", (("", "random"), ("", "greedy")))
+    monkeypatch.setattr(script, "RUNGS", tuple(script.Rung(n) for n in ("random", "greedy")))
+    monkeypatch.setattr(script, "MORE_GAMES_OF_BOTS", 1)
+    monkeypatch.setattr(script, "MatchSettings", partial(MatchSettings, ply_limit=30))
     app = typer.Typer()
     app.command()(script.engine_ladder)
     plot, store = tmp_path / "ladder.png", tmp_path / "ladder.sqlite3"
     result = CliRunner().invoke(
-        app, [str(run), "--games", "2", "--store", str(store), "--plot", str(plot)]
+        app,
+        [
+            str(run),
+            f"{run}:policy,temperature=2",
+            "--games",
+            "2",
+            "--store",
+            str(store),
+            "--plot",
+            str(plot),
+        ],
     )
     assert result.exit_code == 0, result.output
-    assert "mine@192" in result.stdout
+    assert result.stdout.count("mine@192") == 2
     assert plot.read_bytes().startswith(b"\x89PNG")

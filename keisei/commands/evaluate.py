@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.commands.strength_options import (
-    DEFAULT_STORE,
-    PLAYER_HELP,
-    AsJson,
-    Device,
-    Games,
-    OpeningPlies,
-    PlyLimit,
-    Seed,
-    Store,
-    Threads,
-)
+from keisei.commands import strength_options as options
 from keisei.evaluation import standards
 from keisei.run_files import ELO_PLOT, STRENGTH, find_run
 
@@ -33,24 +22,24 @@ def evaluate(
         typer.Option(
             metavar="PLAYER",
             show_default=", ".join(standards.OPPONENTS),
-            help=f"{PLAYER_HELP} May be given several times.",
+            help=f"{options.PLAYER_HELP} May be given several times.",
         ),
     ] = None,
-    games: Games = standards.GAMES,
+    games: options.Games = standards.GAMES,
     checkpoints: Annotated[
         int, typer.Option(min=1, help="How many of the run's checkpoints, the newest included.")
     ] = standards.CHECKPOINTS,
-    store: Store = DEFAULT_STORE,
-    opening_plies: OpeningPlies = standards.OPENING_PLIES,
-    ply_limit: PlyLimit = standards.PLY_LIMIT,
-    seed: Seed = 0,
+    store: options.Store = options.DEFAULT_STORE,
+    opening_plies: options.OpeningPlies = standards.OPENING_PLIES,
+    ply_limit: options.PlyLimit = standards.PLY_LIMIT,
+    seed: options.Seed = 0,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE.png", show_default=f"RUN/{ELO_PLOT}", help="Elo over plies."),
     ] = None,
-    device: Device = "auto",
-    threads: Threads = 0,
-    as_json: AsJson = False,
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Measure a run: its checkpoints play standard opponents and are put on one Elo scale.
 

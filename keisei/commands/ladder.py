@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.commands.strength_options import (
-    DEFAULT_STORE,
-    PLAYER_HELP,
-    AsJson,
-    Device,
-    Games,
-    OpeningPlies,
-    PlyLimit,
-    Seed,
-    Store,
-    Threads,
-)
+from keisei.commands import strength_options as options
 from keisei.evaluation import standards
 
 if TYPE_CHECKING:
@@ -29,20 +18,22 @@ def ladder(
     players: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PLAYER]...", show_default=False, help=f"{PLAYER_HELP} None: what is stored."
+            metavar="[PLAYER]...",
+            show_default=False,
+            help=f"{options.PLAYER_HELP} None: what is stored.",
         ),
     ] = None,
-    games: Games = standards.GAMES,
-    store: Store = DEFAULT_STORE,
-    opening_plies: OpeningPlies = standards.OPENING_PLIES,
-    ply_limit: PlyLimit = standards.PLY_LIMIT,
-    seed: Seed = 0,
+    games: options.Games = standards.GAMES,
+    store: options.Store = options.DEFAULT_STORE,
+    opening_plies: options.OpeningPlies = standards.OPENING_PLIES,
+    ply_limit: options.PlyLimit = standards.PLY_LIMIT,
+    seed: options.Seed = 0,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Draw the ladder as well.")
     ] = None,
-    device: Device = "auto",
-    threads: Threads = 0,
-    as_json: AsJson = False,
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Rate players: each two play what is missing to so many games, then all stored games count.
 

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from keisei.commands.strength_options import (
-    MAX_SEED,
-    PLAYER_HELP,
-    AsJson,
-    Device,
-    OpeningPlies,
-    PlyLimit,
-    Threads,
-)
+from keisei.commands import strength_options as options
 from keisei.commands.train import INTERRUPTED
 from keisei.evaluation import standards
 
@@ -43,7 +35,7 @@ class Declaration(StrEnum):
 
 
 def match(
-    player: Annotated[str, typer.Argument(help=PLAYER_HELP)],
+    player: Annotated[str, typer.Argument(help=options.PLAYER_HELP)],
     opponent: Annotated[str, typer.Argument(help="The same.")],
     games: Annotated[
         int, typer.Option(min=1, help="How many games, half with each colour.")
@@ -52,17 +44,17 @@ def match(
         int | None,
         typer.Option(
             min=0,
-            max=MAX_SEED,
+            max=options.MAX_SEED,
             show_default="0; with --store the first that is new there",
             help="Seed of openings and players.",
         ),
     ] = None,
-    opening_plies: OpeningPlies = standards.OPENING_PLIES,
+    opening_plies: options.OpeningPlies = standards.OPENING_PLIES,
     openings: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Positions to begin at: an SFEN per line, # comments."),
     ] = None,
-    ply_limit: PlyLimit = standards.PLY_LIMIT,
+    ply_limit: options.PlyLimit = standards.PLY_LIMIT,
     declaration: Annotated[
         Declaration, typer.Option(help="The entering-king rule.")
     ] = Declaration.POINTS_27,
@@ -81,9 +73,9 @@ def match(
     store: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep the result there for the ladder.")
     ] = None,
-    device: Device = "auto",
-    threads: Threads = 0,
-    as_json: AsJson = False,
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Play a match: wins, draws and losses by colour, score and Elo difference with intervals."""
     from keisei.commands.progress import progress_bar
@@ -93,6 +85,7 @@ def match(
 
         from keisei.commands.match_report import MatchReport, print_match
         from keisei.evaluation.game_files import write_games
+        from keisei.evaluation.ladder import CHUNK_GAMES
         from keisei.evaluation.match import MatchSettings
         from keisei.evaluation.openings import read_openings
         from keisei.evaluation.players import open_players
@@ -121,16 +114,22 @@ def match(
             results = stack.enter_context(ResultStore(store, create=True))
         words = (player, opponent)
         one, other = stack.enter_context(open_players(words, device=device, threads=threads))
+        keeper = None
         if results is not None:
-            settings = replace(settings, seed=_new_seed(results, (one, other), seed))
-        result, is_interrupted = _play((one, other), settings, test, bar, task)
+            settings = replace(
+                settings,
+                seed=_new_seed(results, (one, other), seed),
+                round_games=min(settings.round_games, CHUNK_GAMES),
+            )
+            keeper = _Keeper(results, (one, other), settings)
+        result, is_interrupted = _play((one, other), settings, test, keeper, bar, task)
         report = MatchReport(
             identities=(one.identity, other.identity),
             settings=settings,
             result=result,
             test=test,
             is_interrupted=is_interrupted,
-            stored=0 if results is None else _keep(results, (one, other), result, settings),
+            stored=0 if keeper is None else keeper.stored,
         )
     if games_dir is not None:
         write_games(result.records, games_dir, prefix=f"match-{settings.seed}", event="match")
@@ -158,8 +157,38 @@ def _new_seed(results: "ResultStore", pair: "Pair", wanted: int | None) -> int:
     return seed
 
 
+class _Keeper:
+    """Stores the games of a match as it goes on, so that a killed process loses only a round.
+
+    Whole rounds: of one that was cut short, only short games are known.
+    """
+
+    def __init__(self, results: "ResultStore", pair: "Pair", settings: "MatchSettings") -> None:
+        from keisei.evaluation.results import Conditions
+
+        self.stored = 0
+        self._results, self._pair, self._seed = results, pair, settings.seed
+        self._conditions = Conditions.of(settings)
+
+    def keep(self, result: "MatchResult") -> None:
+        """Store what has been played since the last time."""
+        if self._results.add(
+            *self._pair,
+            result.games[self.stored :],
+            conditions=self._conditions,
+            seed=self._seed,
+            after=self.stored,
+        ):
+            self.stored = len(result.games)
+
+
 def _play(
-    pair: "Pair", settings: "MatchSettings", test: "Sprt | None", bar: "Bar", task: "TaskID"
+    pair: "Pair",
+    settings: "MatchSettings",
+    test: "Sprt | None",
+    keeper: _Keeper | None,
+    bar: "Bar",
+    task: "TaskID",
 ) -> "tuple[MatchResult, bool]":
     """(the result, whether the user ended the match early)."""
     from rich.markup import escape
@@ -181,25 +210,11 @@ def _play(
     def is_decided(score: Score) -> bool:
         return test is not None and test.verdict(score) is not Verdict.UNDECIDED
 
+    on_round = None if keeper is None else keeper.keep
     try:
-        return play_match(one, other, settings, on_games=show, is_decided=is_decided), False
+        result = play_match(
+            one, other, settings, on_games=show, on_round=on_round, is_decided=is_decided
+        )
+        return result, False
     except KeyboardInterrupt:
         return so_far, True
-
-
-def _keep(
-    results: "ResultStore", pair: "Pair", result: "MatchResult", settings: "MatchSettings"
-) -> int:
-    """Store the games of whole rounds: of a round that was cut short, only short games are known.
-
-    Returns how many there are.
-    """
-    from keisei.evaluation.results import Conditions
-
-    games = len(result.games)
-    whole = games if games == settings.games else games - games % settings.round_games
-    conditions = Conditions.of(settings)
-    is_new = whole and results.add(
-        *pair, result.games[:whole], conditions=conditions, seed=settings.seed
-    )
-    return whole if is_new else 0

@@ -1,6 +1,12 @@
-"""Fixed opponents that need no network."""
+"""Fixed opponents that need no network.
+
+A bot that may change has a `VERSION`, which is part of its identity. It is raised by every change
+after which the bot may choose other moves: games that were stored before then count for the old
+bot, not for the new one.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 import numpy as np
 
@@ -13,7 +19,7 @@ from keisei.shogi.vector import VectorShogi
 
 
 class RandomPlayer:
-    """Any legal move, all equally likely: the anchor of every rating."""
+    """Any legal move, all equally likely: the anchor of every rating. It will never change."""
 
     name = identity = "random"
 
@@ -28,7 +34,9 @@ class RandomPlayer:
 class GreedyPlayer:
     """The move that wins most material at once, ties at random; it looks one ply ahead."""
 
-    name = identity = "greedy"
+    VERSION: Final = 1
+    name = "greedy"
+    identity = f"{name} v{VERSION}"
 
     def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
         """Take what there is."""
@@ -80,21 +88,19 @@ class Careless:
 class AlphaBetaPlayer:
     """Looks a few plies ahead, over material; `threads` share the games."""
 
+    VERSION: Final = 1
+
     def __init__(
         self, depth: int, *, quiet_plies: int = 0, margin: int = 0, threads: int = 1
     ) -> None:
         self.name = f"alphabeta:{depth}"
         self.name += f",quiet={quiet_plies}" if quiet_plies else ""
         self.name += f",margin={margin}" if margin else ""
+        self.identity = f"{self.name} v{self.VERSION}"
         self._searchers = [
             AlphaBeta(depth, quiet_plies=quiet_plies, margin=margin) for _ in range(threads)
         ]
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
-
-    @property
-    def identity(self) -> str:
-        """The name says it all."""
-        return self.name
 
     def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
         """Search each game for itself."""

@@ -179,7 +179,9 @@ def read_ladder(
     reached = connected(results, anchor)
     notes = []
     if anchor != ANCHOR:
-        notes.append(f"rating 0 is {players[anchor].name}: no games connect it with {ANCHOR}")
+        notes.append(
+            f"rating 0 is {players[anchor].name}: no games connect it with {RandomPlayer.name}"
+        )
     if apart := [player.name for name, player in players.items() if name not in reached]:
         notes += [] if shown else [f"left out, for want of games: {', '.join(apart)}"]
     rated = tuple(result for result in results if result.black in reached)

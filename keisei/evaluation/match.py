@@ -106,6 +106,7 @@ def play_match(
     settings: MatchSettings,
     *,
     on_games: Callable[[MatchResult], None] | None = None,
+    on_round: Callable[[MatchResult], None] | None = None,
     is_decided: Callable[[Score], bool] | None = None,
 ) -> MatchResult:
     """Play `settings.games` games; the player is Black in every other one.
@@ -115,6 +116,7 @@ def play_match(
         opponent: the other one.
         settings: how the games are played.
         on_games: called after each ply, with the result so far.
+        on_round: called after each round, with the result so far.
         is_decided: asked after each round whether the rest need not be played. Not in between:
             the games that end first are not like the others.
     """
@@ -128,6 +130,8 @@ def play_match(
                 is_going_on = played.step()
                 if on_games is not None:
                     on_games(result)
+        if on_round is not None:
+            on_round(result)
         if is_decided is not None and is_decided(result.score):
             break
     return result
@@ -195,7 +199,7 @@ class _Round:
             self._count(
                 index,
                 outcome.winner,
-                outcome.termination.name.lower().replace("_", " "),
+                outcome.termination.words,
                 int(step.final_packed.ply[index]),
             )
             if self._wants_record():

@@ -28,7 +28,7 @@ def read_openings(path: Path) -> tuple[str, ...]:
             except KeiseiError as error:
                 raise KeiseiError(f"{path}, line {number}: {error}") from error
             if outcome := game.outcome(claim_declaration=True):
-                ending = outcome.termination.name.lower().replace("_", " ")
+                ending = outcome.termination.words
                 raise KeiseiError(f"{path}, line {number}: the game is over already: {ending}")
             openings.append(game.sfen())
     if not openings:

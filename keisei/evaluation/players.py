@@ -10,7 +10,8 @@ A word is a kind with its main setting, then further settings as ``,name=value``
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root |
 | ``FILE.onnx`` | the network of an exported file, with the words and settings of a run |
-| ``usi:COMMAND`` | an engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS``; others are its options |
+| ``usi:COMMAND`` | an engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS`` are limits, of which the |
+|  | first that is reached counts; ``name=N`` is for tables; others are the engine's own options |
 """
 
 import os
@@ -152,15 +153,15 @@ def _usi(word: _Word, command: str, processes: int) -> Player:
         for name in ("depth", "nodes", "byoyomi")
         if name in word.settings
     }
-    if len(limits) > 1:
-        raise PlayerWordError(f"{word.text}: only one of {', '.join(limits)} can be the limit")
     processes = word.take("processes", int, processes)
+    name = word.take("name", str, "") or None
     return UsiPlayer(
         UsiSettings(
             command=arguments,
             options=tuple(word.settings.items()),
             limit=Limit(**limits or {"byoyomi": DEFAULT_BYOYOMI}),
         ),
+        name=name,
         processes=processes,
     )
 

@@ -63,6 +63,7 @@ _SCHEMA: Final = """
     );
     CREATE INDEX games_of_match ON games (match);
 """
+_KEY: Final = "player, opponent, seed, opening_plies, ply_limit, declaration, openings"
 _SAME_CONDITIONS: Final = "opening_plies = ? AND ply_limit = ? AND declaration = ? AND openings = ?"
 
 
@@ -156,12 +157,22 @@ class ResultStore:
         *,
         conditions: Conditions,
         seed: int,
+        after: int = 0,
     ) -> bool:
-        """Add the games of a match, all or none of them.
+        """Add games of a match, all or none of them.
+
+        Args:
+            player: whose colours and wins the games tell.
+            opponent: the other one.
+            games: how they went.
+            conditions: under which they were played.
+            seed: that of the match.
+            after: how many games of the match were stored before: these are the next ones.
 
         Returns:
-            False where the two have played under these conditions with the same seed before: then
-            these are the same games once more, and nothing is added.
+            False where the store holds another number of games of that match, that is of these two
+            under these conditions with this seed: somebody else has played the same ones, and
+            nothing is added.
 
         Raises:
             StoreError: It cannot be written, or somebody played himself.
@@ -170,19 +181,9 @@ class ResultStore:
             raise StoreError(f"{player.name} played itself: that says nothing about its strength")
         with self._writing():
             ids = {Color.BLACK: self._player_id(player), Color.WHITE: self._player_id(opponent)}
-            try:
-                match = self._database.execute(
-                    "INSERT INTO matches (player, opponent, seed, played_at, keisei, opening_plies,"
-                    " ply_limit, declaration, openings) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        *sorted(ids.values()),
-                        seed,
-                        datetime.now(UTC).isoformat(timespec="seconds"),
-                        __version__,
-                        *astuple(conditions),
-                    ),
-                ).lastrowid
-            except sqlite3.IntegrityError:
+            key = (*sorted(ids.values()), seed, *astuple(conditions))
+            match = self._begun_match(key, after) if after else self._new_match(key)
+            if match is None:
                 return False
             self._database.executemany(
                 "INSERT INTO games (match, black, winner, ending, plies) VALUES (?, ?, ?, ?, ?)",
@@ -292,6 +293,24 @@ class ResultStore:
         )
         rows = self._ask("SELECT id FROM players WHERE identity = ?", (player.identity,))
         return int(rows[0][0])
+
+    def _new_match(self, key: tuple[object, ...]) -> int | None:
+        """Enter a match; None if it is there already."""
+        cursor = self._database.execute(
+            f"INSERT INTO matches ({_KEY}, played_at, keisei) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            (*key, datetime.now(UTC).isoformat(timespec="seconds"), __version__),
+        )
+        return cursor.lastrowid if cursor.rowcount else None
+
+    def _begun_match(self, key: tuple[object, ...], games: int) -> int | None:
+        """The match of which exactly so many games are stored; None if there is no such one."""
+        rows = self._ask(
+            f"SELECT id FROM matches WHERE ({_KEY}) = (?, ?, ?, ?, ?, ?, ?)"
+            " AND (SELECT count(*) FROM games WHERE match = matches.id) = ?",
+            (*key, games),
+        )
+        return int(rows[0][0]) if rows else None
 
     def _ask(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
         with _explained(self.path):

@@ -117,7 +117,7 @@ def measure_run(
     standard: list[Pair] = []
     others: list[Pair] = []
     for pair in round_robin(opponents):
-        is_standard = all(player.identity in standards.OPPONENTS for player in pair)
+        is_standard = all(player.name in standards.OPPONENTS for player in pair)
         (standard if is_standard else others).append(pair)
     others += [pair for pair in product(networks, opponents) if len(distinct(pair)) == 2]
     more = replace(settings, games=settings.games * standards.MORE_GAMES_OF_OPPONENTS)

@@ -186,7 +186,7 @@ class TerminalGame:
     def _judge(self, outcome: Outcome | None) -> str | None:
         if outcome is None:
             return None
-        how = outcome.termination.name.lower().replace("_", " ")
+        how = outcome.termination.words
         if outcome.winner is None:
             return f"A draw: {how}."
         return f"You {'win' if outcome.winner == self.color else 'lose'}: {how}."

@@ -11,21 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.errors import KeiseiError
+from keisei.search.forest import NEEDS_NETWORK, NO_WALK, ROOT, UNSURE, Edges, Forest
 from keisei.search.judge import Judge
 from keisei.search.mates import MateSearch
-from keisei.search.tree import (
-    NEEDS_NETWORK,
-    NO_WALK,
-    ROOT,
-    UNSURE,
-    Edges,
-    Forest,
-    Weights,
-    descend,
-    grow,
-    plant,
-    write_results,
-)
+from keisei.search.tree import descend, grow, plant
+from keisei.search.tree_choices import Weights, write_results
 from keisei.shogi.vector import VectorShogi
 
 MAX_SIMULATIONS: Final = 100_000

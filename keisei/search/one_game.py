@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import KeiseiError
-from keisei.search.gumbel import WEIGHTS
-from keisei.search.judge import Judge
-from keisei.search.subtrees import replant, write_mate_distances
-from keisei.search.tree import (
+from keisei.search.forest import (
     AS_BELOW,
     COLLIDED,
     LOST,
@@ -28,11 +25,12 @@ from keisei.search.tree import (
     WON,
     Edges,
     Forest,
-    Weights,
-    descend,
-    grow,
-    plant,
 )
+from keisei.search.gumbel import WEIGHTS
+from keisei.search.judge import Judge
+from keisei.search.subtrees import replant, write_mate_distances
+from keisei.search.tree import descend, grow, plant
+from keisei.search.tree_choices import Weights
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import pack_game
 from keisei.shogi.position import new_positions

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from keisei.search.tree import LOST, NO_NODE, ROOT, WON, Edges, Forest
+from keisei.search.forest import LOST, NO_NODE, ROOT, WON, Edges, Forest
 from keisei.shogi.jit import int64, jit
 
 

@@ -39,6 +39,11 @@ class Termination(IntEnum):
     ILLEGAL_MOVE = 7
     """A player tried a move that the rules forbid and lost, where the setting says so."""
 
+    @property
+    def words(self) -> str:
+        """For people: ``no legal move``, ``perpetual check`` ..."""
+        return self.name.lower().replace("_", " ")
+
 
 class Outcome(NamedTuple):
     """The end of a game."""

@@ -66,7 +66,7 @@ def start_records(
         outcome = ShogiGame(diagram, declaration=declaration).outcome(claim_declaration=True)
         if outcome is not None:
             raise IllegalPositionError(
-                f"in start {index} the game is over already: {outcome.termination.name.lower()}"
+                f"in start {index} the game is over already: {outcome.termination.words}"
             )
         records[index] = from_diagram(diagram)
     return records

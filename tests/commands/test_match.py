@@ -13,6 +13,7 @@ from typer.testing import Result
 
 from keisei.commands.match import match
 from keisei.errors import KeiseiError
+from keisei.evaluation import ladder
 from keisei.evaluation.bots import GreedyPlayer, RandomPlayer
 from keisei.evaluation.player import Columns
 from keisei.evaluation.results import Conditions, ResultStore
@@ -127,21 +128,24 @@ def test_results_are_stored_for_the_ladder(tmp_path: Path) -> None:
 
 
 class InterruptedPlayer(RandomPlayer):
-    """Somebody presses Ctrl-C after so many plies."""
+    """Somebody presses Ctrl-C after so many plies, or worse."""
 
     plies = 0
+    interrupt: type[BaseException] = KeyboardInterrupt
 
     def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
         self.plies -= 1
         if self.plies == 0:
-            raise KeyboardInterrupt
+            raise self.interrupt
         return super().choose(env, games, random)
 
 
-def interrupted_after(plies: int, *arguments: str) -> Result:
+def interrupted_after(
+    plies: int, *arguments: str, by: type[BaseException] = KeyboardInterrupt
+) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         player = InterruptedPlayer()
-        player.plies = plies
+        player.plies, player.interrupt = plies, by
         patch.setattr("keisei.evaluation.players.RandomPlayer", lambda: player)
         return keisei_match("greedy", "random", *arguments)
 
@@ -171,6 +175,22 @@ def test_after_ctrl_c_only_whole_rounds_are_stored(tmp_path: Path, plies: int, s
     assert json.loads(result.stdout)["stored"] == stored
     with ResultStore(path) as store:
         assert sum(games for _, games in store.conditions()) == stored
+
+
+def test_a_match_that_breaks_down_keeps_its_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round takes 56 plies at most. The next match plays other games."""
+    path = tmp_path / "ladder.sqlite3"
+    monkeypatch.setattr(ladder, "CHUNK_GAMES", 4)
+    arguments = ("--games", "10", "--store", str(path))
+    with pytest.raises(MemoryError):
+        interrupted_after(70, *arguments, by=MemoryError)
+    with ResultStore(path) as store:
+        assert sum(games for _, games in store.conditions()) == 4
+        keisei_match("greedy", "random", *arguments)
+        assert sum(games for _, games in store.conditions()) == 4 + 10
+        assert store.seeds(GreedyPlayer(), RandomPlayer()) == {0, 1}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")

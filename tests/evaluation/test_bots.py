@@ -1,6 +1,8 @@
 """The bots are what they say they are."""
 
+import hashlib
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -8,10 +10,12 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.evaluation.bots import AlphaBetaPlayer, Careless, GreedyPlayer
 from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.player import Player
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import PIECE_POINTS
 from keisei.shogi.pieces import PieceKind
 from keisei.shogi.vector import VectorShogi
+from tests.positions import random_games
 
 
 def test_the_greedy_bot_takes_the_most_and_ties_are_random() -> None:
@@ -73,5 +77,26 @@ def test_shares_that_cannot_be_are_refused(share: float) -> None:
 def test_names_say_what_was_set() -> None:
     assert AlphaBetaPlayer(2).name == "alphabeta:2"
     player = AlphaBetaPlayer(3, quiet_plies=4, margin=20)
-    assert player.identity == "alphabeta:3,quiet=4,margin=20"
+    assert player.identity == "alphabeta:3,quiet=4,margin=20 v1"
     assert Careless(player, 0.25).name == "alphabeta:3,quiet=4,margin=20,random=0.25"
+
+
+@pytest.mark.parametrize(
+    ("player", "identity", "moves"),
+    [
+        (GreedyPlayer(), "greedy v1", "9dd43fb143fc"),
+        (AlphaBetaPlayer(2), "alphabeta:2 v1", "0c215137a3e8"),
+        (AlphaBetaPlayer(1, quiet_plies=4), "alphabeta:1,quiet=4 v1", "87ec36897c34"),
+        (AlphaBetaPlayer(2, margin=30), "alphabeta:2,margin=30 v1", "ab0cc6a10ea0"),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_who_plays_otherwise_is_somebody_else(player: Player, identity: str, moves: str) -> None:
+    """Where it fails, raise the bot's `VERSION` and write down the new sums of moves."""
+    chosen: list[str] = []
+    for game in islice(random_games(11), 0, 400, 10):
+        env = VectorShogi(1, starts=[game.diagram])
+        column = player.choose(env, np.arange(1), np.random.default_rng(len(chosen)))[0]
+        chosen.append(game.legal_moves[column].usi)
+    assert player.identity == identity
+    assert hashlib.sha256(" ".join(chosen).encode()).hexdigest()[:12] == moves

@@ -69,7 +69,7 @@ def test_many_games_are_stored_chunk_by_chunk(
     assert (seen[-1].games, seen[-1].missing) == (30, 30)
     assert {progress.pair for progress in seen} == set(pairs)
     assert all(progress.score.games <= 4 for progress in seen)
-    colours = store.results(CONDITIONS, {"random", "greedy"})
+    colours = store.results(CONDITIONS, {RANDOM.identity, GREEDY.identity})
     assert [pair.games for pair in colours] == [5, 5]
 
 

@@ -42,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_bots(word: str, kind: type, name: str) -> None:
     with closing(make_player(word, threads=1)) as player:
         assert isinstance(player, kind)
-        assert player.name == player.identity == name
+        assert player.name == player.identity.replace(" v1", "") == name
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,9 @@ def test_engines() -> None:
         assert player.identity.endswith("Skill Level=3 depth 1")
     with closing(make_player(f"{STUB},processes=1")) as player:
         assert player.identity.endswith("byoyomi 1000 ms")
+    with closing(make_player(f"{STUB},nodes=9,depth=2,name=mine,processes=1")) as player:
+        assert player.name == "mine"
+        assert player.identity.endswith(" depth 2 nodes 9"), "whatever it is called"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_engines() -> None:
         ("alphabeta:1,depth=2", "there is no setting depth; there is quiet"),
         ("usi:", "which program[?] For example usi:fairy-stockfish"),
         ("usi:'engine", "No closing quotation"),
-        ("usi:engine,depth=1,nodes=2", "only one of depth, nodes can be the limit"),
+        ("usi:engine,depth=1,nodes=0", "nodes of an engine is 0, it must be at least 1"),
         ("usi:engine,depth=deep", "depth=deep is not understood"),
         ("usi:engine,depth=0", "it must be at least 1"),
         ("usi:no-such-engine-anywhere", "no-such-engine-anywhere"),

@@ -104,6 +104,19 @@ def test_the_same_match_is_not_counted_twice(path: Path) -> None:
         assert store.add(A, B, GAMES, conditions=Conditions(ply_limit=9), seed=3)
 
 
+def test_a_match_is_stored_part_by_part_and_no_part_twice(path: Path) -> None:
+    with ResultStore(path, create=True) as store, ResultStore(path) as other:
+        assert not store.add(A, B, GAMES[2:], conditions=USUAL, seed=3, after=2), "not begun yet"
+        assert store.seeds(A, B) == set()
+        assert store.add(A, B, GAMES[:2], conditions=USUAL, seed=3)
+        assert other.add(A, B, GAMES[2:4], conditions=USUAL, seed=3, after=2)
+        assert not store.add(A, B, GAMES[2:4], conditions=USUAL, seed=3, after=2)
+        assert store.add(A, B, GAMES[4:], conditions=USUAL, seed=3, after=4)
+        assert not store.add(A, B, GAMES[4:], conditions=USUAL, seed=4, after=4)
+        assert store.games_between(A, B, USUAL) == len(GAMES)
+        assert store.seeds(A, B) == {3}
+
+
 def test_nobody_is_rated_by_playing_himself(path: Path) -> None:
     with (
         ResultStore(path, create=True) as store,

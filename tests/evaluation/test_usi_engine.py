@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from keisei.evaluation import usi_engine
+from keisei.evaluation import usi_process
 from keisei.evaluation.usi_engine import Limit, UsiEngine, UsiEngineError, UsiSettings
 from keisei.shogi.game import ShogiGame
 
@@ -114,6 +114,9 @@ def test_an_engine_is_set_up_and_asked() -> None:
 def test_limits_are_commands() -> None:
     assert Limit(nodes=5).command == "go nodes 5"
     assert Limit(byoyomi=900).command == "go btime 0 wtime 0 byoyomi 900"
+    every = Limit(byoyomi=900, nodes=5, depth=2)
+    assert every.command == "go depth 2 nodes 5 btime 0 wtime 0 byoyomi 900"
+    assert str(every) == "depth 2 nodes 5 byoyomi 900 ms"
     assert [str(limit) for limit in (Limit(nodes=5), Limit(depth=2), Limit(byoyomi=9))] == [
         "nodes 5",
         "depth 2",
@@ -274,7 +277,7 @@ def _child(engine: UsiEngine) -> int:
 def test_an_engine_that_ignores_quit_and_sigterm_is_killed(
     monkeypatch: pytest.MonkeyPatch, processes: Processes
 ) -> None:
-    monkeypatch.setattr(usi_engine, "QUIT_SECONDS", 0.2)
+    monkeypatch.setattr(usi_process, "QUIT_SECONDS", 0.2)
     engine = UsiEngine(stub("ignores-quit"))
     engine.close()
     assert processes[-1].returncode == -signal.SIGKILL
@@ -351,12 +354,10 @@ def test_programs_that_are_no_programs_are_explained(tmp_path: Path) -> None:
 
 
 def test_settings_that_make_no_sense_are_explained() -> None:
-    with pytest.raises(UsiEngineError, match="needs one limit"):
+    with pytest.raises(UsiEngineError, match="needs a limit: depth, nodes or byoyomi"):
         Limit()
-    with pytest.raises(UsiEngineError, match="needs one limit"):
-        Limit(nodes=1, depth=1)
-    with pytest.raises(UsiEngineError, match="is 0, it must be at least 1"):
-        Limit(depth=0)
+    with pytest.raises(UsiEngineError, match="depth of an engine is 0, it must be at least 1"):
+        Limit(depth=0, nodes=1)
     with pytest.raises(UsiEngineError, match="needs a command"):
         UsiSettings(command=(), limit=Limit(depth=1))
     with pytest.raises(UsiEngineError, match="control character"):

@@ -97,7 +97,7 @@ class GameSettings:
         outcome = outcome_of(game)
         if outcome is not None:
             raise IllegalPositionError(
-                f"at the start the game is over already: {outcome.termination.name.lower()}"
+                f"at the start the game is over already: {outcome.termination.words}"
             )
         return game
 

@@ -95,7 +95,7 @@ def test_settings_that_leave_no_game_are_refused() -> None:
         settings(starts=(MATED,))
     with pytest.raises(IllegalPositionError, match=r"ply 0, with 8 opening plies .* limit of 8"):
         settings(opening_plies=8, ply_limit=8)
-    with pytest.raises(IllegalPositionError, match="over already: ply_limit"):
+    with pytest.raises(IllegalPositionError, match="over already: ply limit"):
         settings().begin(np.random.default_rng(0), STARTPOS_SFEN[:-1] + "600")
     with pytest.raises(NotationError):
         settings(starts=("not a position",))
