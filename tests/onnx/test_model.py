@@ -235,7 +235,7 @@ MAIN = "from keisei.cli import main; main()"
             "annotate game.usi --model mine.onnx --threads 1 --output game.csa --plot game.svg",
             "written: game.csa",
         ),
-        ("play mine.onnx --color white", "mine@192.onnx plays "),
+        ("play mine.onnx --terminal --color white", "mine@192.onnx plays "),
     ],
     ids=lambda text: text.split()[0],
 )
