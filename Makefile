@@ -46,14 +46,14 @@ cover: $(INSTALLED_DEV)
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.interpreted \
 		$(BIN)/pytest -n $(JOBS) -m "kernels and not soak and not strength" --cov --cov-report= --cov-fail-under=0
 	$(BIN)/coverage combine .coverage.compiled .coverage.interpreted
-	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -m "kernels and not soak and not strength"
+	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -n $(JOBS) -m "kernels and not soak and not strength"
 	$(BIN)/coverage report
 
 bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side with others
 	$(BIN)/keisei benchmark env
 	$(BIN)/keisei benchmark train
 
-soak: $(INSTALLED_DEV)  ## the long comparison with other Shogi libraries
+soak: $(INSTALLED_DEV)  ## what takes long: other Shogi libraries, faults, clusters, 20 minutes of workers
 	$(BIN)/keisei doctor
 	$(BIN)/pytest -n $(JOBS) -m soak
 

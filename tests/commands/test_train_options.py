@@ -118,5 +118,6 @@ def test_commands_share_the_flags_of_the_network() -> None:
     }
     flags = ["--model", "--input_features", "--tower_depth", "--tower_width", "--se_ratio"]
     assert options["describe"] == ["--config", *flags, "--set", "--json"]
-    more = ["--mixed_precision", "--name", "--seed", "--set", "--resume", "--profile", "--json"]
+    more = ["--mixed_precision", "--ddp", "--name", "--seed"]
+    more += ["--set", "--resume", "--profile", "--json"]
     assert options["train"] == ["--config", *flags, *more]

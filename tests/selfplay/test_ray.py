@@ -170,7 +170,7 @@ def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: N
             lags.append(stats.lag)
         assert play.failures == stats.failures == 1
         assert play.abandoned_games == stats.abandoned_games == 4
-        assert play.state() == {"abandoned_games": 8}
+        assert play.state() == {"abandoned_games": 8, "shares_given": 3}
         assert [worker.plies > 0 for worker in stats.workers] == [True]
         nodes.have(2)
         while not (len(stats.workers) == 2 and all(worker.plies for worker in stats.workers)):
@@ -184,6 +184,7 @@ def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: N
     assert max(lags) == 1
 
 
+@pytest.mark.soak
 def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
     nodes.have(1)
     config = config_for(nodes, "parallel.num_workers=4", "parallel.max_lag=2")
@@ -198,6 +199,7 @@ def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
         assert play.failures == 0
 
 
+@pytest.mark.soak
 def test_a_worker_that_hangs_is_replaced(nodes: Nodes) -> None:
     nodes.have(1)
     config = config_for(nodes, "parallel.num_workers=1", "parallel.hang_seconds=6")
@@ -214,6 +216,7 @@ def test_a_worker_that_hangs_is_replaced(nodes: Nodes) -> None:
         assert processes - {hanging}
 
 
+@pytest.mark.soak
 def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback(
     nodes: Nodes,
 ) -> None:
@@ -240,6 +243,7 @@ class Steps(Callback):
         self.metrics.append(dict(event.metrics))
 
 
+@pytest.mark.soak
 def test_a_run_starts_ray_by_itself_and_leaves_nothing_behind(nodes: Nodes, tmp_path: Path) -> None:
     import ray
 

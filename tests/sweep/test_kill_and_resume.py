@@ -35,7 +35,7 @@ def has_a_checkpoint(directory: Path) -> bool:
     return journal.is_file() and b'"checkpoint"' in journal.read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_six_trials_killed_and_resumed_are_six_trials_and_a_recipe(tmp_path: Path) -> None:
     space = write_space(tmp_path, trials=6, side_by_side=2)

@@ -332,7 +332,7 @@ def settings(*values: str) -> list[str]:
 ENDLESS = settings("run.total_timesteps=100000000", "checkpoint.interval=100000")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_example_of_two_learners() -> None:
     script = Path(keisei.__file__).parents[1] / "scripts" / "selfplay_ddp.py"
     answer = subprocess.run(

@@ -104,7 +104,8 @@ def test_a_second_server_finds_another_port_but_says_so_if_one_was_asked_for(
 def test_scripts_and_styles_are_packaged() -> None:
     static = Path(keisei.__file__).parent / "web" / "static"
     names = {path.name for path in static.iterdir()}
-    assert names == {"theme.css", "play.css", "board.js", "moves.js", "graph.js"}
+    board = {"play.css", "board.js", "moves.js", "graph.js"}
+    assert names == {"theme.css", "dashboard.css", "dashboard.js"} | board
     for path in static.iterdir():
         text = path.read_text(encoding="utf-8")
         assert "http://" not in text
