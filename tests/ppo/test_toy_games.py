@@ -46,7 +46,9 @@ LEARNER = (
     "ppo.epochs=3",
     "ppo.learning_rate=0.002",
     "ppo.learning_rate_schedule=constant",
-    "ppo.entropy_end=0.01",
+    # Enough curiosity to come across the one good move of a hundred before settling.
+    "ppo.entropy=0.06",
+    "ppo.entropy_end=0.06",
     "ppo.gamma=1",
 )
 
