@@ -37,6 +37,7 @@ from keisei.shogi.features import feature_spec
 PLIES = 16
 """Of each game in a turn."""
 
+STEADY_ROLLOUTS = 20
 RING_ROLLOUTS = 100
 
 
@@ -92,7 +93,6 @@ def compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float, 
     )
     buffer = Experience(PLIES, config.env.num_games)
     best_alone = best_together = 0.0
-    least_overhead = 1.0
     with ParallelSelfPlay(config, workers=workers) as together:
         version = 0
         together.take_weights(model, version)
@@ -102,18 +102,31 @@ def compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float, 
         for _ in range(turns):
             best_alone = max(best_alone, rate(alone, buffer)[0])
             together.resume()
-            start, plies, useful = time.perf_counter(), 0, 0.0
+            start = time.perf_counter()
             for _ in range(4):
                 version += 1
                 together.take_weights(model, version)
-                stats = together.collect(buffer, SectionTimer())
-                plies += stats.plies
-                useful += stats.worker_seconds["env"] + stats.worker_seconds["inference"]
-            seconds = time.perf_counter() - start
+                together.collect(buffer, SectionTimer())
+            best_together = max(best_together, 4 * len(buffer) / (time.perf_counter() - start))
             together.pause()
-            best_together = max(best_together, plies / seconds)
-            least_overhead = min(least_overhead, 1 - useful / (seconds * workers))
-    return best_alone, best_together, least_overhead
+        together.resume()
+        overhead = overhead_of(together, model, buffer, version)
+    return best_alone, best_together, overhead
+
+
+def overhead_of(
+    play: ParallelSelfPlay, model: ActorCritic, buffer: Experience, version: int
+) -> float:
+    """The share of the workers' time that is neither the game's nor the network's, over a while."""
+    start, useful, number = 0.0, 0.0, 0
+    for rollout in range(STEADY_ROLLOUTS + 2):
+        play.take_weights(model, version + 1 + rollout)
+        stats = play.collect(buffer, SectionTimer())
+        if rollout == 1:  # by now they are as far ahead as they will be at the end
+            start, number = time.perf_counter(), len(stats.workers)
+        elif rollout > 1:
+            useful += stats.worker_seconds["env"] + stats.worker_seconds["inference"]
+    return 1 - useful / ((time.perf_counter() - start) * number)
 
 
 def ring_rate(config: AppConfig, workers: int) -> float:
@@ -138,7 +151,7 @@ def main() -> None:
     arguments = parser.parse_args()
     workers = arguments.workers
     console = Console()
-    print_header(console, this_machine())
+    print_header(console, this_machine(("numpy", "torch")))
     base = (
         "env.num_games=256",
         "device.device=cpu",
