@@ -39,6 +39,8 @@ format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
 # Coverage cannot look into compiled kernels, so their tests run a second time as plain Python, and
 # a third time compiled with bounds checks. `keisei doctor` compiles each kernel once, before the
 # parallel test processes would all do it at the same time.
+# One thread of torch in each of them: more get in each other's way, and take twice as long.
+cover: export OMP_NUM_THREADS := 1
 cover: $(INSTALLED_DEV)
 	rm -f .coverage .coverage.*
 	$(BIN)/keisei doctor

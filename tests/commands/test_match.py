@@ -193,11 +193,20 @@ def test_a_match_that_breaks_down_keeps_its_rounds(
         assert store.seeds(GreedyPlayer(), RandomPlayer()) == {0, 1}
 
 
+HEARS_CTRL_C = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from keisei.cli import main
+main()
+"""
+"""Tests that are run in the background start processes that ignore it."""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "ladder.sqlite3"
     process = subprocess.Popen(
-        [sys.executable, "-m", "keisei", "match", "greedy", "random", "--games", "100000",
+        [sys.executable, "-c", HEARS_CTRL_C, "match", "greedy", "random", "--games", "100000",
          "--threads", "1", "--store", str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

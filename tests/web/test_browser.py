@@ -256,7 +256,7 @@ def test_taking_back_and_resigning(open_page: OpenPage) -> None:
     page.wait_for_selector(".km-empty")
     assert position(page, "b").sfen() == ShogiGame().sfen()
     page.locator('[data-tool="resign"]').click()
-    page.get_by_role("button", name="Resign", exact=True).last.click()
+    page.get_by_role("dialog").get_by_role("button", name="Resign", exact=True).click()
     wait_for_status(page, "You lose: resignation")
 
 

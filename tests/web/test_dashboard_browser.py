@@ -175,7 +175,7 @@ def test_runs_are_listed_and_compared(open_page: OpenPage) -> None:
     assert "vs greedy" in page.locator(".d-table thead").inner_text()
     first.locator(".q-checkbox").click()
     wait_for_number(page, LINES, 1)
-    assert "runs=second&" in page.url, "the choice can be passed on"
+    page.wait_for_url("**runs=second&**")  # the choice can be passed on
     page.get_by_text("minutes", exact=True).click()
     page.wait_for_url("**x=seconds")
     page.reload()
