@@ -79,7 +79,7 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 	touch $@
 
 $(INSTALLED_DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]"
 	touch $@ $(INSTALLED)
 
 $(INSTALLED_DOCS): pyproject.toml | $(BIN)/python

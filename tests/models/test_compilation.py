@@ -15,7 +15,7 @@ from torch._dynamo.utils import counters
 from keisei.models import compilation
 from keisei.models.compilation import CACHE_VARIABLE, compile_forward
 from keisei.models.network import ActorCritic, Output
-from tests.models.samples import MODEL_TYPES, positions, small_model
+from tests.models.samples import positions, small_model
 
 GRAPHS_ONLY = "eager"
 """Backend that runs the captured graph as it is: the C++ compiler takes half a minute."""
@@ -39,7 +39,9 @@ def gradients(model: ActorCritic, output: Output) -> tuple[torch.Tensor, ...]:
     return torch.autograd.grad(loss, list(model.parameters()))
 
 
-@pytest.mark.parametrize("model_type", MODEL_TYPES)
+@pytest.mark.parametrize(
+    "model_type", ["resnet", pytest.param("transformer", marks=pytest.mark.soak)]
+)
 def test_calls_while_acting_and_learning_run_compiled(model_type: str) -> None:
     model = small_model(type=model_type, tower_depth=1)
     batch = positions(5)

@@ -73,7 +73,7 @@ def _moves(game: ShogiGame) -> Iterator[tuple[int, ShogiGame]]:
 @pytest.mark.parametrize(
     ("sfens", "good_moves", "plies", "mate_plies"),
     [
-        pytest.param(WITH_A_MATE, winning_moves, 1, 0, id="mate in one"),
+        pytest.param(WITH_A_MATE, winning_moves, 1, 0, id="mate in one", marks=pytest.mark.soak),
         pytest.param(UNDER_THREAT, safe_moves, 2, 1, id="escape from a mate in one"),
     ],
 )

@@ -322,6 +322,16 @@ def test_a_server_answers_as_the_workers_own_networks_do() -> None:
             experience, _ = running.update()
             assert fingerprints(experience) == fingerprints(expected)
             assert np.allclose(experience.values, expected.values, atol=1e-5)
+    assert set(multiprocessing.active_children()) <= set(others)
+    assert shared_blocks() <= blocks
+
+
+@pytest.mark.soak
+def test_a_server_that_is_killed_is_replaced_with_its_workers() -> None:
+    config = config_with("parallel.inference=server", "parallel.max_failures=4")
+    with ParallelSelfPlay(config, workers=2) as play:
+        running = Running(config, play)
+        running.update()
         server = next(
             p for p in multiprocessing.active_children() if p.name == "keisei-inference-server"
         )
@@ -330,8 +340,6 @@ def test_a_server_answers_as_the_workers_own_networks_do() -> None:
             running.update()
         assert 2 <= play.failures <= 4, "both workers noticed, and have a new server"
         assert max(running.seen.values()) == 1
-    assert set(multiprocessing.active_children()) <= set(others)
-    assert shared_blocks() <= blocks
 
 
 def test_auto_asks_a_server_only_for_a_network_on_a_gpu() -> None:

@@ -128,6 +128,7 @@ def collected(play: GameSource) -> tuple[Experience, RolloutStats]:
     return experience, play.collect(experience, SectionTimer())
 
 
+@pytest.mark.soak
 def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
     nodes.have(2)
     config = config_for(

@@ -350,7 +350,7 @@ def test_the_example_of_two_learners() -> None:
     assert checksums[0][1] == checksums[1][1]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks at processes in /proc")
 def test_learners_under_torchrun(tmp_path: Path) -> None:
     """One run through several launches: two learners, three of which one is killed, two, one."""
