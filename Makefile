@@ -11,7 +11,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help train test lint types format cover bench soak strength docs clean
+.PHONY: help train test lint types format tests cover bench soak strength docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ train: $(INSTALLED)  ## set up, train the quick-start recipe on the CPU, say how
 	@if [ -f $(RUN)/config.json ]; then $(BIN)/keisei train --resume $(RUN); \
 	else $(BIN)/keisei train --config quickstart --name quickstart; fi
 
-test: lint types cover  ## lint, types, and the tests in three passes with coverage
+test: lint types tests  ## lint, types, and the tests in three passes
 
 lint: $(INSTALLED_DEV)  ## ruff: rules and formatting
 	$(BIN)/ruff check .
@@ -36,19 +36,28 @@ format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Coverage cannot look into compiled kernels, so their tests run a second time as plain Python, and
-# a third time compiled with bounds checks. `keisei doctor` compiles each kernel once, before the
-# parallel test processes would all do it at the same time.
-# One thread of torch in each of them: more get in each other's way, and take twice as long.
-cover: export OMP_NUM_THREADS := 1
-cover: $(INSTALLED_DEV)
+# The tests of the kernels run a second time as plain Python, and a third time compiled with bounds
+# checks. `keisei doctor` compiles each kernel once, before the parallel test processes would all do
+# it at the same time. Each has one thread of torch: more get in each other's way.
+KERNELS := -m "kernels and not soak and not strength"
+
+tests cover: export OMP_NUM_THREADS := 1
+
+tests: $(INSTALLED_DEV)  ## the tests in three passes
+	$(BIN)/keisei doctor
+	$(BIN)/pytest -n $(JOBS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(KERNELS)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -n $(JOBS) $(KERNELS)
+
+# Apart from the tests because it takes nearly twice as long. It cannot look into compiled kernels,
+# so their tests run as plain Python too.
+cover: $(INSTALLED_DEV)  ## how many of the lines the tests reach
 	rm -f .coverage .coverage.*
 	$(BIN)/keisei doctor
 	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.interpreted \
-		$(BIN)/pytest -n $(JOBS) -m "kernels and not soak and not strength" --cov --cov-report= --cov-fail-under=0
+		$(BIN)/pytest -n $(JOBS) $(KERNELS) --cov --cov-report= --cov-fail-under=0
 	$(BIN)/coverage combine .coverage.compiled .coverage.interpreted
-	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -n $(JOBS) -m "kernels and not soak and not strength"
 	$(BIN)/coverage report
 
 bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side with others
