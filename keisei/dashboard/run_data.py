@@ -17,8 +17,7 @@ from keisei.dashboard.curves import Curve, Floats
 from keisei.dashboard.folder import OutsideError, RunsFolder
 from keisei.dashboard.lines import PIECE_BYTES, LineReader
 from keisei.dashboard.record import Evaluation, Record, Saved, sample
-from keisei.training.metrics import Strength
-from keisei.training.runs import State, model_name, run_state
+from keisei.training.runs import ListedRun, model_name, run_state
 
 _TAIL_BYTES: Final = 256 << 10
 """So much of a long journal is read at first, to tell how the run is doing."""
@@ -37,31 +36,14 @@ _LINE_BYTES: Final = 1000
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(ListedRun):
     """A run in a line of a table."""
-
-    name: str
-    state: State
-    note: str = ""
-    timestep: int = 0
-    total_timesteps: int = 0
-    update: int = 0
-    games: int = 0
-    seconds: float = 0.0
-    started: float = 0.0
-    """When its first session began, in seconds since 1970."""
 
     heard: float = 0.0
     """When it last wrote something."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Of the newest step."""
-
-    scores: Mapping[str, Strength] = field(default_factory=dict)
-    """The newest against each opponent."""
-
-    model: str = ""
-    parameters: int | None = None
 
     @property
     def fraction(self) -> float:
