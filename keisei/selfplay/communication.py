@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
-from typing import Final, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from keisei.errors import KeiseiError
 from keisei.ppo.experience import Experience, experience_bytes
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.shared_blocks import attach_block, create_block, release_block
-
-MAX_SLOTS: Final = 64
 
 
 class WorkersFailedError(KeiseiError):
