@@ -41,6 +41,7 @@ class Watch:
         """Tells the time in seconds since 1970."""
 
         self._interval = interval
+        self._looking = threading.Lock()
         self._runs: dict[str, RunData] = {}
         self._live: dict[str, LiveGames] = {}
         self._wanted: frozenset[str] = frozenset()
@@ -66,6 +67,12 @@ class Watch:
         """The runs by name."""
         return dict(self._runs)
 
+    def find(self, name: str) -> RunData | None:
+        """A run by its name, also one that was begun a moment ago; None if there is none."""
+        if name not in self._runs:
+            self.look()
+        return self._runs.get(name)
+
     def live(self, name: str) -> LiveGames | None:
         """The games that a run is playing; None if it says nothing of any."""
         return self._live.get(name)
@@ -88,25 +95,25 @@ class Watch:
 
     def look(self) -> None:
         """See which runs there are, and read what those that were read have written since."""
-        names = self.folder.runs()
-        now = self.clock()
-        runs = {}
-        for name in names:
-            run = self._runs.get(name)
-            if run is None:
-                run = RunData(self.folder, name)
-                run.glimpse()
-            elif run.is_read:
-                run.read()
-            runs[name] = run
-        self._runs = runs
-        live = {}
-        for name, run in runs.items():
-            if run.summary(now).state == "running":
-                found = read_live(self.folder, name, self._live.get(name))
-                if found is not None:
-                    live[name] = found
-        self._live = live
+        with self._looking:
+            runs = {}
+            for name in self.folder.runs():
+                run = self._runs.get(name)
+                if run is None:
+                    run = RunData(self.folder, name)
+                    run.glimpse()
+                elif run.is_read:
+                    run.read()
+                runs[name] = run
+            self._runs = runs
+            now = self.clock()
+            live = {}
+            for name, run in runs.items():
+                if run.summary(now).state == "running":
+                    found = read_live(self.folder, name, self._live.get(name))
+                    if found is not None:
+                        live[name] = found
+            self._live = live
 
     def load(self) -> bool:
         """Read a piece of the run that is wanted most; returns whether there was one to read."""

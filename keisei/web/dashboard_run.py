@@ -76,7 +76,7 @@ def run_page(board: Dashboard, name: str, x: str) -> None:
     watch = board.watch
     try:
         watch.folder.run(name)
-        run = watch.runs.get(name)
+        run = watch.find(name)
     except (KeiseiError, OutsideError, OSError):
         run = None
     with page(name if run is not None else "No such run"):

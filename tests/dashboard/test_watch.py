@@ -35,6 +35,17 @@ def test_runs_come_and_go(tmp_path: Path) -> None:
     assert watch.runs == {}
 
 
+def test_a_run_that_was_begun_a_moment_ago_is_found(tmp_path: Path) -> None:
+    watch = watch_of(tmp_path)
+    watch.look()
+    new_run(tmp_path, "new", step(1, a=1.0))
+    found = watch.find("new")
+    assert found is not None
+    watch.look()
+    assert watch.runs["new"] is found  # the one that the page shows is the one that is read on
+    assert watch.find("none") is None
+
+
 def test_news_is_noticed_and_no_news_too(tmp_path: Path) -> None:
     run = new_run(tmp_path, "one", step(1, a=1.0))
     watch = watch_of(tmp_path)
