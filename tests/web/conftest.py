@@ -1,21 +1,28 @@
-"""A running `keisei play` and a real browser, shared by the tests of pages."""
+"""A server as users start it and a real browser, shared by the tests of pages."""
 
+import http.client
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.tiny_runs import tiny_run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
+
+DESK = (1280, 860)
+PHONE = (360, 740)
+OpenPage = Callable[..., "Page"]
 
 ENGINE = """
 import pathlib, sys
@@ -67,11 +74,11 @@ def engine(tmp_path: Path) -> Engine:
 
 
 class Server:
-    """``keisei play`` as users start it."""
+    """``keisei play`` or ``keisei dashboard`` as users start it."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, command: str, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "keisei", "play", "--no-browser", "--port", "0", *arguments],
+            [sys.executable, "-m", "keisei", command, "--no-browser", "--port=0", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -89,6 +96,24 @@ class Server:
                 return
         raise AssertionError(f"no address was printed: {self.printed}")
 
+    def ask(
+        self, path: str, *, method: str = "GET", body: bytes = b"", **headers: str
+    ) -> tuple[int, str]:
+        """Status and text of an answer; the path goes over the wire as it is."""
+        parts = urlsplit(self.address)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
+        try:
+            connection.putrequest(method, path, skip_host="Host" in headers)
+            for name, value in headers.items():
+                connection.putheader(name.replace("_", "-"), value)
+            if body:
+                connection.putheader("Content-Length", str(len(body)))
+            connection.endheaders(body or None)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode(errors="replace")
+        finally:
+            connection.close()
+
     def interrupt(self) -> int:
         """Press Ctrl-C; the exit code. What was printed meanwhile is kept."""
         if self._process.poll() is None:
@@ -100,16 +125,17 @@ class Server:
             self._process.kill()
             raise
         self.printed += printed
+        assert "Traceback" not in self.printed, self.printed
         return self._process.returncode
 
 
 @pytest.fixture(scope="session")
 def server(runs: Path) -> Iterator[Server]:
+    """``keisei play``; tests of another one have a fixture of their own."""
     pytest.importorskip("nicegui")
-    server = Server("--runs", str(runs), "--seed", "1")
+    server = Server("play", "--runs", str(runs), "--seed", "1")
     yield server
     server.interrupt()
-    assert "Traceback" not in server.printed, server.printed
 
 
 def chromium() -> str | None:
@@ -129,3 +155,42 @@ def browser() -> Iterator["Browser"]:
         launched: Any = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield launched
         launched.close()
+
+
+@contextmanager
+def visits(browser: "Browser", server: Server, ready: str) -> Iterator[OpenPage]:
+    """Opens pages; at the end none must have complained, or have asked anybody but the server.
+
+    A page is there when the selector `ready` is.
+    """
+    contexts = []
+    complaints: list[str] = []
+
+    def heed(request: Any) -> None:
+        if not request.url.startswith((server.address, "data:", "blob:")):
+            complaints.append(request.url)
+
+    def open_page(path: str = "", size: tuple[int, int] = DESK, *, dark: bool = False) -> "Page":
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+            has_touch=size == PHONE,
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda said: complaints.append(said.text) if said.type == "error" else None,
+        )
+        page.on("request", heed)
+        page.goto(server.address + path)
+        page.wait_for_selector(ready)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []

@@ -1,7 +1,7 @@
 """The board in a real browser: clicks, drags, keys, files, on a desk and on a phone."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.position import new_positions
-from tests.web.conftest import Engine, Server
+from tests.web.conftest import PHONE, Engine, OpenPage, Server, visits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -24,41 +24,11 @@ if TYPE_CHECKING:
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
 
-DESK = (1280, 860)
-PHONE = (360, 740)
-OpenPage = Callable[..., "Page"]
-
 
 @pytest.fixture
 def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    """Opens pages; at the end none must have complained, or have asked anybody but the server."""
-    contexts = []
-    complaints: list[str] = []
-
-    def open_one(size: tuple[int, int] = DESK, *, dark: bool = False, address: str = "") -> "Page":
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if dark else "light",
-            has_touch=size == PHONE,
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text)
-                if message.type == "error" else None)  # fmt: skip
-        page.on("request", lambda request: complaints.append(request.url)
-                if not request.url.startswith((server.address, address or server.address, "data:",
-                                               "blob:")) else None)  # fmt: skip
-        page.goto(address or server.address)
-        page.wait_for_selector(".kb-piece")
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    with visits(browser, server, ".kb-piece") as open_page:
+        yield open_page
 
 
 def begin(
@@ -333,7 +303,7 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
     browser: "Browser", runs: Path, engine: Engine
 ) -> None:
     server = Server(
-        "--runs", str(runs), "--color", "white", "--token", "open-sesame", engine.word
+        "play", "--runs", str(runs), "--color", "white", "--token", "open-sesame", engine.word
     )  # fmt: skip
     context = browser.new_context()
     page = context.new_page()
@@ -355,7 +325,6 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
         context.close()
     assert code == 0, server.printed
     assert not engine.is_running()
-    assert "Traceback" not in server.printed
 
 
 # ---- looking, files, keys ----
@@ -516,7 +485,7 @@ def overflow(page: "Page") -> int:
 
 
 def test_on_a_phone(open_page: OpenPage) -> None:
-    page = open_page(PHONE)
+    page = open_page(size=PHONE)
     begin(page, side="Both", sfen="4k4/9/9/9/9/9/9/9/4K4 b RB2G2S2N2L9Prb2g2s2n2l9p 1")
     assert overflow(page) <= 0
     box = page.locator(".kb-frame").bounding_box()

@@ -1,17 +1,14 @@
 """The dashboard in a real browser: runs that train meanwhile, and visitors who want too much."""
 
-import http.client
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -25,6 +22,7 @@ from keisei.training.journal import rewind
 from tests.dashboard.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.evaluation.test_results import Nobody
 from tests.training.fake_run import random_record
+from tests.web.conftest import PHONE, OpenPage, Server, visits
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
 
-DESK, PHONE = (1280, 900), (360, 740)
 EVIL = "<img src=x onerror=window.hacked=1>"
 SECRET = "a secret that no page shows"
 LINES = '.d-compare svg path[stroke^="var(--d-"][stroke-width="2"]'
@@ -41,44 +38,6 @@ LINES = '.d-compare svg path[stroke^="var(--d-"][stroke-width="2"]'
 not_on_windows = pytest.mark.skipif(
     sys.platform == "win32", reason="files have no such names there, and links need privileges"
 )
-OpenPage = Callable[..., "Page"]
-
-
-class Server:
-    """``keisei dashboard`` as users start it."""
-
-    def __init__(self, *arguments: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "keisei", "dashboard", "--no-browser", "--port=0", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-        )
-        assert self._process.stdout is not None
-        self.printed = ""
-        for line in self._process.stdout:
-            self.printed += line
-            if found := re.search(r"http://\S+", line):
-                self.address = found[0]
-                return
-        raise AssertionError(f"no address was printed: {self.printed}")
-
-    def ask(self, path: str, **headers: str) -> tuple[int, str]:
-        """Status and text of an answer; the path goes over the wire as it is."""
-        parts = urlsplit(self.address)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        text = answer.read().decode(errors="replace")
-        connection.close()
-        return answer.status, text
-
-    def stop(self) -> None:
-        self._process.terminate()
-        printed, _ = self._process.communicate(timeout=20)
-        assert "Traceback" not in self.printed + printed, self.printed + printed
 
 
 @pytest.fixture(scope="module")
@@ -119,40 +78,15 @@ def root(tmp_path_factory: pytest.TempPathFactory, runs: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server(root: Path) -> Iterator[Server]:
-    server = Server(str(root))
+    server = Server("dashboard", str(root))
     yield server
-    server.stop()
+    server.interrupt()
 
 
 @pytest.fixture
 def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    """Opens pages; at the end none must have complained, or have asked anybody but the server."""
-    contexts = []
-    complaints: list[str] = []
-
-    def open_one(path: str = "", size: tuple[int, int] = DESK, *, dark: bool = False) -> "Page":
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text)
-                if message.type == "error" else None)  # fmt: skip
-        page.on("request", lambda request: complaints.append(request.url)
-                if not request.url.startswith((server.address, "data:", "blob:"))
-                else None)  # fmt: skip
-        page.goto(server.address + path)
-        page.wait_for_selector(".k-card:visible")
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    with visits(browser, server, ".k-card:visible") as open_page:
+        yield open_page
 
 
 def number(page: "Page", selector: str) -> int:
@@ -316,7 +250,7 @@ def test_links_are_named_but_not_followed(open_page: OpenPage) -> None:
 
 
 def test_an_empty_folder_says_what_to_do_and_waits(browser: "Browser", tmp_path: Path) -> None:
-    server = Server(str(tmp_path), "--token", "the-secret-token")
+    server = Server("dashboard", str(tmp_path), "--token", "the-secret-token")
     page = browser.new_page()
     try:
         assert server.ask("/")[0] == 401, "with a token, others are not let in"
@@ -332,7 +266,7 @@ def test_an_empty_folder_says_what_to_do_and_waits(browser: "Browser", tmp_path:
         page.wait_for_selector('a[href="/run/one"]')
     finally:
         page.close()
-        server.stop()
+        server.interrupt()
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["{root}/first"], [".", "--token", "short"]])

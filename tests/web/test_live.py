@@ -1,6 +1,5 @@
 """The running server as an attacker sees it: files, hosts, origins, sizes. No browser needed."""
 
-import http.client
 import subprocess
 import sys
 from pathlib import Path
@@ -14,29 +13,10 @@ from tests.web.conftest import Server
 pytest.importorskip("nicegui")
 
 
-def ask(
-    server: Server, path: str, *, method: str = "GET", body: bytes = b"", **headers: str
-) -> tuple[int, bytes]:
-    """One request, its path sent as it is."""
-    address = urlsplit(server.address)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=20)
-    try:
-        connection.putrequest(method, path, skip_host="Host" in headers)
-        for name, value in headers.items():
-            connection.putheader(name.replace("_", "-"), value)
-        if body:
-            connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body or None)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
-
-
 def test_the_page_is_there(server: Server) -> None:
-    status, body = ask(server, "/")
+    status, body = server.ask("/")
     assert status == 200
-    assert b"Keisei" in body
+    assert "Keisei" in body
 
 
 @pytest.mark.parametrize(
@@ -60,28 +40,28 @@ def test_the_page_is_there(server: Server) -> None:
 def test_no_path_leads_to_a_file(server: Server, path: str) -> None:
     import nicegui
 
-    status, body = ask(server, path.format(version=nicegui.__version__))
-    assert b"root:" not in body
-    assert b"tower_depth" not in body, "a run's settings"
-    assert b"def run(" not in body
-    assert b"def serve(" not in body
+    status, body = server.ask(path.format(version=nicegui.__version__))
+    assert "root:" not in body
+    assert "tower_depth" not in body, "a run's settings"
+    assert "def run(" not in body
+    assert "def serve(" not in body
     assert status == 404 or path.startswith("/?table"), status
 
 
 def test_foreign_hosts_and_origins_are_refused(server: Server) -> None:
-    assert ask(server, "/", Host="rebound.example")[0] == 421
-    assert ask(server, "/", Origin="http://evil.example")[0] == 403
+    assert server.ask("/", Host="rebound.example")[0] == 421
+    assert server.ask("/", Origin="http://evil.example")[0] == 403
     socket_path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
-    assert ask(server, socket_path, Origin="http://evil.example")[0] == 403
-    assert ask(server, socket_path, Host="rebound.example")[0] == 421
+    assert server.ask(socket_path, Origin="http://evil.example")[0] == 403
+    assert server.ask(socket_path, Host="rebound.example")[0] == 421
 
 
 def test_what_is_too_large_is_refused(server: Server) -> None:
     path = "/_nicegui/client/some-client/upload/4"
-    status, _ = ask(server, path, method="POST", Content_Length=str(50 << 20))
+    status, _ = server.ask(path, method="POST", Content_Length=str(50 << 20))
     assert status == 413
-    assert ask(server, path, method="POST", Transfer_Encoding="chunked")[0] == 411
-    assert ask(server, path, method="POST", body=b"x" * 1000)[0] in (404, 405)
+    assert server.ask(path, method="POST", Transfer_Encoding="chunked")[0] == 411
+    assert server.ask(path, method="POST", body=b"x" * 1000)[0] in (404, 405)
 
 
 def test_a_second_server_finds_another_port_but_says_so_if_one_was_asked_for(
