@@ -39,24 +39,25 @@ format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
 # The tests of the kernels run a second time as plain Python, and a third time compiled with bounds
 # checks. `keisei doctor` compiles each kernel once, before the parallel test processes would all do
 # it at the same time. Each has one thread of torch: more get in each other's way.
-KERNELS := -m "kernels and not soak and not strength"
+KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search
+PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1
 
 tests: $(INSTALLED_DEV)  ## the tests in three passes
 	$(BIN)/keisei doctor
-	$(BIN)/pytest -n $(JOBS)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) $(KERNELS)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest -n $(JOBS) $(KERNELS)
+	$(PYTEST)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNELS)
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNELS)
 
 # Apart from the tests because it takes nearly twice as long. It cannot look into compiled kernels,
 # so their tests run as plain Python too.
 cover: $(INSTALLED_DEV)  ## how many of the lines the tests reach
 	rm -f .coverage .coverage.*
 	$(BIN)/keisei doctor
-	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n $(JOBS) --cov --cov-report= --cov-fail-under=0
+	COVERAGE_FILE=.coverage.compiled $(PYTEST) --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.interpreted \
-		$(BIN)/pytest -n $(JOBS) $(KERNELS) --cov --cov-report= --cov-fail-under=0
+		$(PYTEST) $(KERNELS) --cov --cov-report= --cov-fail-under=0
 	$(BIN)/coverage combine .coverage.compiled .coverage.interpreted
 	$(BIN)/coverage report
 
@@ -66,7 +67,7 @@ bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side
 
 soak: $(INSTALLED_DEV)  ## what takes long: other Shogi libraries, faults, clusters, 20 minutes of workers
 	$(BIN)/keisei doctor
-	$(BIN)/pytest -n $(JOBS) -m soak
+	$(PYTEST) -m soak
 
 strength: $(INSTALLED_DEV)  ## train the quick-start recipe and hold it against its promises
 	$(BIN)/keisei doctor

@@ -1,5 +1,6 @@
 """The benchmark of the game core, with tiny numbers. Times are never judged."""
 
+import gc
 import json
 import runpy
 import sys
@@ -37,6 +38,12 @@ TINY = Effort(
     positions=(PerftPosition("start", STARTPOS_SFEN, 2, 1),),
 )
 OUTPUTS = ["legal list", "packed + list", "planes", "mask", "planes + mask"]
+
+
+@pytest.fixture(autouse=True)
+def no_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the tests have left behind takes long to look through, and times are not judged here."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 @pytest.fixture
