@@ -29,6 +29,7 @@ from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import GameSource, SelfPlay
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
+from keisei.training import metrics as names
 from keisei.training.events import Callback, StepEnd
 from tests.tiny import tiny_config, tiny_trainer
 
@@ -256,6 +257,9 @@ def test_a_run_starts_ray_by_itself_and_leaves_nothing_behind(nodes: Nodes, tmp_
     assert trainer.run() == "finished"
     assert trainer.timestep == 192
     assert [step["workers/policy_lag"] for step in steps.metrics] == [0.0, 1.0, 1.0]
+    for step in steps.metrics:
+        seconds = sum(step.get(name, 0.0) for name in names.TIMES)
+        assert step[names.SPS] == pytest.approx(64 / seconds)
     assert not ray.is_initialized()
     assert children() == before
 
