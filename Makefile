@@ -11,7 +11,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help train test lint types format tests cover bench soak strength docs clean
+.PHONY: help train test lint types kernels format tests cover bench soak strength docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,9 @@ train: $(INSTALLED)  ## set up, train the quick-start recipe on the CPU, say how
 	@if [ -f $(RUN)/config.json ]; then $(BIN)/keisei train --resume $(RUN); \
 	else $(BIN)/keisei train --config quickstart --name quickstart; fi
 
-test: lint types tests  ## lint, types, and the tests in three passes
+test: lint  ## lint, types, and the tests in three passes
+	$(MAKE) --jobs 2 types kernels  # a core each
+	$(MAKE) tests
 
 lint: $(INSTALLED_DEV)  ## ruff: rules and formatting
 	$(BIN)/ruff check .
@@ -37,24 +39,26 @@ format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
 	$(BIN)/ruff format .
 
 # The tests of the kernels run a second time as plain Python, and a third time compiled with bounds
-# checks. `keisei doctor` compiles each kernel once, before the parallel test processes would all do
-# it at the same time. Each has one thread of torch: more get in each other's way.
+# checks. Each test process has one thread of torch: more get in each other's way.
 KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1
 
-tests: $(INSTALLED_DEV)  ## the tests in three passes
+# Once, before the parallel test processes would all do it at the same time.
+kernels: $(INSTALLED_DEV)  ## compile all kernels, without and with bounds checks
 	$(BIN)/keisei doctor
+	NUMBA_BOUNDSCHECK=1 $(BIN)/keisei doctor
+
+tests: kernels  ## the tests in three passes
 	$(PYTEST)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNELS)
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNELS)
 
 # Apart from the tests because it takes nearly twice as long. It cannot look into compiled kernels,
 # so their tests run as plain Python too.
-cover: $(INSTALLED_DEV)  ## how many of the lines the tests reach
+cover: kernels  ## how many of the lines the tests reach
 	rm -f .coverage .coverage.*
-	$(BIN)/keisei doctor
 	COVERAGE_FILE=.coverage.compiled $(PYTEST) --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.interpreted \
 		$(PYTEST) $(KERNELS) --cov --cov-report= --cov-fail-under=0
@@ -65,12 +69,10 @@ bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side
 	$(BIN)/keisei benchmark env
 	$(BIN)/keisei benchmark train
 
-soak: $(INSTALLED_DEV)  ## what takes long: other Shogi libraries, faults, clusters, 20 minutes of workers
-	$(BIN)/keisei doctor
+soak: kernels  ## what takes long: other Shogi libraries, faults, clusters, 20 minutes of workers
 	$(PYTEST) -m soak
 
-strength: $(INSTALLED_DEV)  ## train the quick-start recipe and hold it against its promises
-	$(BIN)/keisei doctor
+strength: kernels  ## train the quick-start recipe and hold it against its promises
 	$(BIN)/pytest -m strength -s
 
 docs: $(INSTALLED_DOCS)  ## the manual, into docs/_build

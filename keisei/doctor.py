@@ -210,7 +210,7 @@ def compile_kernels(on_progress: Progress) -> tuple[Check, tuple[KernelTiming, .
     try:
         import numba
 
-        from keisei.shogi.warmup import kernels
+        from keisei.warmup import kernels
 
         if numba.config.DISABLE_JIT:
             hint = "unset NUMBA_DISABLE_JIT: plain Python is far too slow for training"

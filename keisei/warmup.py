@@ -1,0 +1,113 @@
+"""Compile every kernel once, so that later calls, and worker processes, find them in the cache."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.constants import MAX_LEGAL_MOVES
+from keisei.search.gumbel import TreeSearch
+from keisei.search.judge import Judgement
+from keisei.search.mates import MateSearch
+from keisei.search.one_game import GameSearch
+from keisei.search.player import AlphaBeta
+from keisei.search.tsume import MateSolver
+from keisei.shogi.chance import draw_moves, seeds_of_luck
+from keisei.shogi.features import feature_spec
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.material import greedy_columns
+from keisei.shogi.packed import legal_from_packed, mirror_packed, pack_game, unpack_diagram
+from keisei.shogi.perft import perft
+from keisei.shogi.position import Records, new_positions
+from keisei.shogi.vector import VectorShogi
+
+
+def kernels() -> list[tuple[str, Callable[[], None]]]:
+    """Groups of kernels: what each is for, and a function that compiles it (or loads it)."""
+    return [
+        ("moves and rules", _one_game),
+        ("perft", _perft),
+        ("packed positions", _packed),
+        ("many games at once", _vector),
+        ("observation planes", _planes),
+        ("bots and short mates", _bots),
+        ("alpha-beta", _alpha_beta),
+        ("tree search", _tree_search),
+        ("long mates", _long_mates),
+    ]
+
+
+def _one_game() -> None:
+    game = ShogiGame()
+    game.push("7g7f")
+    game.outcome(claim_declaration=True)
+    _ = game.can_declare
+    game.pop()
+
+
+def _perft() -> None:
+    perft(ShogiGame().position, 2)
+
+
+def _packed() -> None:
+    packed = pack_game(ShogiGame())
+    mirror_packed(packed, packed)
+    unpack_diagram(packed[0])
+    legal, counts = np.zeros((1, MAX_LEGAL_MOVES), np.uint16), np.zeros(1, np.int32)
+    legal_from_packed(packed, legal, counts, new_positions(2), 0, 1)
+
+
+def _vector() -> None:
+    env = VectorShogi(1)
+    env.step(env.sample_actions())
+    env.mates_in_one()
+    env.legal_mask()
+
+
+def _planes() -> None:
+    for dtype in (np.float32, np.uint16, np.uint8):
+        feature_spec("core46+all").encode(pack_game(ShogiGame()), dtype=dtype)
+
+
+class _Even:
+    """A judge that likes all moves alike."""
+
+    def judge(
+        self,
+        packed: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+    ) -> Judgement:
+        shape = (len(packed), int(legal_counts.max()))
+        return Judgement(np.zeros(shape, np.float32), np.zeros(len(packed), np.float32))
+
+
+def _bots() -> None:
+    env, columns = VectorShogi(1), np.zeros(1, np.int64)
+    luck = seeds_of_luck(np.random.default_rng(0), 1)
+    greedy_columns(env.positions, env.legal_actions, env.legal_counts, luck, columns)
+    draw_moves(np.zeros((1, 2), np.float32), luck)
+    MateSearch(3).find(env.positions, env.legal_actions, env.legal_counts)
+
+
+def _alpha_beta() -> None:
+    env = VectorShogi(1)
+    luck = seeds_of_luck(np.random.default_rng(0), 1)
+    AlphaBeta(1).search(env.positions, env.legal_actions, env.legal_counts, luck)
+
+
+def _tree_search() -> None:
+    TreeSearch(_Even(), 2).search(VectorShogi(1), np.arange(1), np.random.default_rng(0))
+    game, search = ShogiGame(), GameSearch(_Even(), walks=1, megabytes=1)
+    for action in (int(game.legal_actions[0]), None):
+        search.begin(game, ply_limit=100)
+        while search.simulations < 2 * len(game.legal_actions):
+            search.step()
+        search.lines()
+        if action is not None:  # what is left of the tree is used again
+            game = game.copy()
+            game.push_action(action)
+
+
+def _long_mates() -> None:
+    MateSolver(entries=1 << 8).solve(ShogiGame(), 1)
