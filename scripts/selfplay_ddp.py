@@ -43,6 +43,7 @@ def main(
     if "RANK" in os.environ:
         learn(60.0 * minutes, settings or [])
     else:
+        load_config(RECIPE, (*SMALLER, *(settings or [])))  # mistakes are told once, and here
         raise typer.Exit(launch(learners))
 
 

@@ -56,9 +56,16 @@ class Evaluation:
 def share_of_machine(config: AppConfig, side_by_side: int) -> dict[str, object]:
     """Settings by which so many trials share the processors, where `config` leaves it open."""
     flags: dict[str, object] = {"logging.display": "off"}
+    if side_by_side == 1:
+        return flags
+    cores = max(1, usable_cpus() // side_by_side)
+    if config.parallel.num_workers == "auto" and config.parallel.backend == "processes":
+        most = max(1, cores // (config.parallel.worker_threads or 1))
+        games = config.env.num_games
+        flags["parallel.num_workers"] = next(n for n in range(most, 0, -1) if games % n == 0)
     if config.device.torch_threads == 0:
-        flags["device.torch_threads"] = max(1, usable_cpus() // side_by_side)
-    if config.evaluation.background == "auto" and side_by_side > 1 and _is_on_cpu(config):
+        flags["device.torch_threads"] = cores if config.parallel.num_workers == 0 else 1
+    if config.evaluation.background == "auto" and _is_on_cpu(config):
         # A trial sees free cores, but they belong to the others.
         flags["evaluation.background"] = "off"
     return flags

@@ -1,0 +1,44 @@
+"""How trials that run side by side share a machine."""
+
+import pytest
+
+from keisei.config import load_config
+from keisei.sweep import trial
+from keisei.sweep.trial import share_of_machine
+
+
+@pytest.fixture(autouse=True)
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "usable_cpus", lambda: 8)
+
+
+def test_a_trial_alone_has_the_machine_as_any_run_has() -> None:
+    config = load_config("quickstart", ["parallel.num_workers=auto"])
+    assert share_of_machine(config, 1) == {"logging.display": "off"}
+
+
+def test_threads_are_divided() -> None:
+    config = load_config("quickstart", ["device.device=cpu"])
+    flags = share_of_machine(config, 2)
+    assert flags["device.torch_threads"] == 4
+    assert flags["evaluation.background"] == "off"
+    assert "parallel.num_workers" not in flags
+
+
+def test_workers_are_divided() -> None:
+    config = load_config(
+        "quickstart", ["device.device=cpu", "parallel.num_workers=auto", "env.num_games=128"]
+    )
+    flags = share_of_machine(config, 2)
+    assert flags["parallel.num_workers"] == 4
+    assert flags["device.torch_threads"] == 1
+    assert share_of_machine(config, 3)["parallel.num_workers"] == 2
+
+
+def test_what_is_set_stays() -> None:
+    config = load_config(
+        "quickstart",
+        ["device.device=cpu", "device.torch_threads=3", "parallel.num_workers=2",
+         "evaluation.background=on"],
+    )  # fmt: skip
+    assert share_of_machine(config, 2) == {"logging.display": "off"}
