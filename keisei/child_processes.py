@@ -45,6 +45,17 @@ def in_own_group(*, low_priority: bool = False) -> dict[str, Any]:
         return {"start_new_session": True}
 
 
+def leave_signals_to_parent() -> None:
+    """For a process that a learner started, and that ends when the learner wants it to.
+
+    Ctrl-C is the learner's to handle, and so are the signals that torchrun sends to all processes
+    of a learner.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "setsid"):
+        os.setsid()
+
+
 def ended_by(exit_code: int) -> str:
     """What ended a process whose exit code is negative: ``SIGKILL``.
 

@@ -254,6 +254,14 @@ class ParallelConfig(Section):
         "off", description="Weights on their way to Ray's workers; bf16: rounded to half the size."
     )
 
+    @model_validator(mode="after")
+    def _settings_go_together(self) -> Self:
+        if self.backend == "ray" and self.inference == "server":
+            raise ValueError("inference=server is for workers on one machine: not with backend=ray")
+        if self.backend != "ray" and self.ray_address:
+            raise ValueError("ray_address names a cluster, but backend is not ray")
+        return self
+
 
 class DeviceConfig(Section):
     """Where and how the network computes."""

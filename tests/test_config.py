@@ -272,6 +272,18 @@ def test_an_override_that_is_no_yaml_is_named() -> None:
         load_config(overrides=["ppo.epochs=[1"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        (["parallel.backend=ray", "parallel.inference=server"], "not with backend=ray"),
+        (["parallel.ray_address=auto"], "backend is not ray"),
+    ],
+)
+def test_settings_of_workers_go_together(settings: list[str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^parallel: .*{problem}"):
+        load_config(overrides=settings)
+
+
 def test_files_in_other_encodings_are_refused(file: Path) -> None:
     file.write_bytes("run:\n  name: 形".encode("shift_jis"))
     with pytest.raises(ConfigError, match=r"config\.yaml, line 2, column 9: not UTF-8"):

@@ -117,6 +117,14 @@ class PPOAgent:
 
     def join_ranks(self) -> None:
         """Begin with the weights of the first rank in all of them."""
+        if not self.ranks.is_same(zlib.crc32(self.compute.device.type.encode())):
+            raise KeiseiError(
+                "some learners compute on another kind of device than others: set device.device"
+            )
+        if not self.ranks.is_same(self.minibatch_size):
+            raise KeiseiError(
+                "the learners take minibatches of different sizes: set ppo.minibatch_size"
+            )
         if not self.ranks.is_same(int(self.compute.needs_scaler)):
             raise KeiseiError(
                 "some learners compute in float16 and others do not, so that their gradients have "

@@ -32,12 +32,15 @@ class Command(IntEnum):
     FREE = 1
     """A slot has been read; the argument is its number."""
 
-    PAUSE = 2
-    RESUME = 3
-    RESET = 4
+    HEARD = 2
+    """A sign of life has come."""
+
+    PAUSE = 3
+    RESUME = 4
+    RESET = 5
     """Abandon all games and begin anew."""
 
-    STOP = 5
+    STOP = 6
 
 
 class Order(NamedTuple):
@@ -83,9 +86,6 @@ class Chunk:
     """A slot that has been filled."""
 
     slot: int
-    number: int
-    """Of the update that it is for."""
-
     version: int
     """Of the weights that played it."""
 
@@ -181,5 +181,5 @@ class WorkerCommunicator:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Let go of the memory. The pipe stays: why a worker ends may have to be told."""
         self.ring.close()
-        self.pipe.close()

@@ -8,7 +8,6 @@ as large as the server is behind. New weights come to it as they come to workers
 import logging
 import multiprocessing
 import secrets
-import signal
 import sys
 import threading
 import time
@@ -18,12 +17,13 @@ from contextlib import ExitStack, suppress
 from multiprocessing.connection import Client, Connection, Listener, wait
 from multiprocessing.context import SpawnProcess
 from multiprocessing.shared_memory import SharedMemory
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from keisei.child_processes import spawn_context
+from keisei.child_processes import leave_signals_to_parent, spawn_context
 from keisei.config_schema import AppConfig
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.models.compute import choose_compute
@@ -147,11 +147,6 @@ class ServedJudge:
             raise ServerGoneError("the inference server is gone") from error
         return Judgement(block.log_probs[:boards, :width].copy(), block.values[:boards].copy())
 
-    def close(self) -> None:
-        """Leave."""
-        self._pipe.close()
-        self._block.close()
-
 
 class ServerPlan(NamedTuple):
     """What the server is to do."""
@@ -192,14 +187,15 @@ class _Server:
                         return
                     self._load(order.argument)
                 asking = [pipe for pipe in ready if pipe is not self._orders]
-                self._answer([pipe for pipe in asking if isinstance(pipe, Connection)])
+                # On Windows they are of another class, with the same methods.
+                self._answer([cast("Connection", pipe) for pipe in asking])
 
     def _accept(self, listener: Listener) -> None:
         while True:
             try:
                 self._new.append(listener.accept())
-            except (multiprocessing.AuthenticationError, EOFError):
-                continue
+            except (multiprocessing.AuthenticationError, EOFError, ConnectionError):
+                continue  # a worker that died while it came
             except OSError:  # the listener has been closed
                 return
 
@@ -253,7 +249,7 @@ class _Server:
 
 def server_main(plan: ServerPlan, orders: Connection) -> None:
     """What the process does; never raises, it tells."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to handle
+    leave_signals_to_parent()
     try:
         server = _Server(plan, orders)
         with Listener(authkey=plan.key) as listener:
@@ -269,11 +265,24 @@ class InferenceServer:
     """The server from the learner's side; it is started by the first `desk` that is asked for."""
 
     def __init__(
-        self, config: AppConfig, games: int, workers: int, slab: ModelSynchronizer
+        self,
+        config: AppConfig,
+        device: torch.device,
+        games: int,
+        workers: int,
+        slab: ModelSynchronizer,
     ) -> None:
-        """Set it out for some workers with `games` each."""
-        self._config = config
+        """Set it out for some workers with `games` each; it computes where the learner does."""
+        own = {
+            "device": str(device),
+            "torch_threads": config.device.torch_threads or torch.get_num_threads(),
+        }
+        device_config = config.device.model_copy(update=own)
+        self._config = config.model_copy(update={"device": device_config})
         self._slab = slab
+        self.starts = 0
+        """How often it was started: one that is gone takes with it all workers of before."""
+
         self._version = -1
         self._key = secrets.token_bytes(32)
         with ExitStack() as stack:
@@ -306,6 +315,10 @@ class InferenceServer:
         block = self._blocks[worker]
         return Desk(self._address, self._key, block.name, block.games)
 
+    def kill(self) -> None:
+        """End its process, which hangs; the next `desk` is at a new one."""
+        self._stop(0.0)
+
     def close(self) -> None:
         """End the process and free the memory."""
         self._stop(END_SECONDS)
@@ -313,6 +326,7 @@ class InferenceServer:
 
     def _start(self) -> None:
         self._stop(0.0)
+        self.starts += 1
         context = spawn_context()
         self._orders, other = context.Pipe()
         plan = ServerPlan(self._config.model_dump_json(), self._slab.name, self._key)
@@ -331,7 +345,8 @@ class InferenceServer:
         if isinstance(answer, Failure):
             raise ServerGoneError(f"the inference server failed: {answer.reason}")
         self._address = answer
-        self.take_weights(self._version)
+        if self._version >= 0:
+            self.take_weights(self._version)
 
     def _last_words(self) -> str:
         assert self._orders is not None

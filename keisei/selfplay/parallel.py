@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Final
+from typing import Final, cast
 
 from keisei.child_processes import spawn_context
 from keisei.config_schema import AppConfig
@@ -82,14 +82,16 @@ class ParallelSelfPlay(Workforce):
 
         The first time they are started.
         """
-        self._version = version
+        self._begin_version(model, version)
         if self._slab is None:
             remove_orphans()
             self._slab = ModelSynchronizer(model)
-            self._workers = [_Worker(self, number) for number in range(self._number)]
+            for number in range(self._number):  # one by one: `close` frees those there are
+                self._workers.append(_Worker(self, number))
             if is_served(self._config, model):
+                device = next(model.parameters()).device
                 self._server = InferenceServer(
-                    self._config, self._shares.games, self._number, self._slab
+                    self._config, device, self._shares.games, self._number, self._slab
                 )
             for worker in self._workers:
                 worker.start(version)
@@ -154,11 +156,14 @@ class ParallelSelfPlay(Workforce):
     def plan(self, worker: "_Worker", first_chunk: int) -> ProcessPlan:
         """What a worker is to do."""
         assert self._slab is not None
-        desk = self._server.desk(worker.number) if self._server is not None else None
+        desk = None
+        if self._server is not None:
+            desk = self._server.desk(worker.number)
+            worker.server_start = self._server.starts
         free = [slot for slot in range(self._slots) if slot not in worker.unread]
         return ProcessPlan(
             worker=worker.number,
-            games=self._shares.next_plan(desk),
+            games=self._shares.next_plan(self._earlier_selves, desk),
             first_chunk=first_chunk,
             max_lag=self._config.parallel.max_lag,
             slab=self._slab.name,
@@ -177,17 +182,20 @@ class ParallelSelfPlay(Workforce):
         """Take what workers have to say, and replace those that are gone or hang."""
         pipes = {worker.pipe: worker for worker in self._workers if worker.pipe is not None}
         for pipe in wait(list(pipes), LOOK_SECONDS):
-            assert isinstance(pipe, Connection)
-            worker = pipes[pipe]
+            worker = pipes[cast("Connection", pipe)]  # of another class on Windows
             if (reason := self._hear(worker)) is not None:
                 self._replace(worker, reason)
         for worker in self._workers:
             limit = self._config.parallel.hang_seconds if worker.is_up else START_SECONDS
-            silent = time.monotonic() - worker.last_sign
-            if silent > limit:
+            if worker.silence > limit:
+                reason = f"no sign of life for {worker.silence:.0f} s"
+                if self._server is not None and all(
+                    other.silence > limit / 2 for other in self._workers
+                ):  # they wait for an answer, all of them
+                    self._server.kill()
                 worker.kill()
                 self._hear(worker)  # what it had handed over counts
-                self._replace(worker, f"no sign of life for {silent:.0f} s")
+                self._replace(worker, reason)
 
     def _hear(self, worker: "_Worker") -> str | None:
         """Take all that a worker has said; if it has ended, returns why."""
@@ -203,6 +211,7 @@ class ParallelSelfPlay(Workforce):
                 elif isinstance(message, Beat):
                     worker.stats = message.stats
                     worker.is_up = True
+                    worker.order(Command.HEARD)
                 elif isinstance(message, Failure):
                     return message.reason
         except (EOFError, OSError):
@@ -210,7 +219,11 @@ class ParallelSelfPlay(Workforce):
         return None
 
     def _replace(self, worker: "_Worker", reason: str) -> None:
-        self._count_failure(worker.number, reason, lost_games=self._shares.games)
+        # A server that is gone takes all its workers with it: that is one failure.
+        is_follower = self._server is not None and worker.server_start < self._server.starts
+        self._count_failure(
+            worker.number, reason, lost_games=self._shares.games, is_repeated=not is_follower
+        )
         worker.kill()
         worker.start(self._version + len(worker.chunks))
         worker.order(Command.WEIGHTS, self._version)
@@ -234,8 +247,16 @@ class _Worker:
         self.stats = WorkerStats(number, 0)
         self.is_up = False
         self.last_sign = time.monotonic()
+        self.server_start = 0
+        """Which start of the inference server it asks, if there is one."""
+
         self._owner = owner
         self._process: SpawnProcess | None = None
+
+    @property
+    def silence(self) -> float:
+        """Seconds since its last sign of life."""
+        return time.monotonic() - self.last_sign
 
     def start(self, first_chunk: int) -> None:
         """Give it a new process."""

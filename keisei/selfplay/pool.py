@@ -15,6 +15,12 @@ from keisei.ppo.inference import Inference
 Weights = dict[str, Tensor]
 
 
+def with_snapshot(snapshots: list[Weights], model: ActorCritic, most: int) -> list[Weights]:
+    """Earlier selves and a copy of `model`: the newest ones, at most so many."""
+    weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+    return [*snapshots, weights][-most:]
+
+
 class OpponentPool:
     """Weights of earlier selves, and which games are played against them.
 
@@ -47,10 +53,7 @@ class OpponentPool:
     def add(self, model: ActorCritic) -> None:
         """Let a copy of `model` join; the oldest leaves when the pool is full."""
         if self.num_pool_games:
-            weights = {
-                name: value.detach().cpu().clone() for name, value in model.state_dict().items()
-            }
-            self.snapshots = [*self.snapshots, weights][-self.settings.pool_size :]
+            self.snapshots = with_snapshot(self.snapshots, model, self.settings.pool_size)
 
     def choose_opponent(self) -> Inference | None:
         """An earlier self for the next rollout, None while there is none."""

@@ -11,7 +11,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from keisei.config_schema import AppConfig
@@ -95,19 +96,25 @@ class RaySelfPlay(Workforce):
         return len(self._up()) * self._shares.games
 
     def take_weights(self, model: ActorCritic, version: int) -> None:
-        """Play with the network as it is now, after `version` updates, from the next ticket on."""
+        """Play with the network as it is now, after `version` updates, from the next ticket on.
+
+        Raises:
+            WorkersFailedError: The cluster failed.
+        """
+        self._begin_version(model, version)
         kind = self._config.parallel.compression
         messages = pack_weights(
             model.state_dict(), compress=kind.endswith("gzip"), half=kind.startswith("bf16")
         )
-        self._weights, self._version = self._ray.put(Weights(messages, version)), version
-        self._tickets.begin_round()
-        for actor in self._actors.values():
-            actor.tell(self._weights)
-        if not self._actors:
-            self._start = time.monotonic()
-        self._follow_cluster()
-        self._hand_out()
+        with self._translated_errors():
+            self._weights = self._ray.put(Weights(messages, version))
+            self._tickets.begin_round()
+            for actor in self._actors.values():
+                actor.tell(self._weights)
+            if not self._actors:
+                self._start = time.monotonic()
+            self._follow_cluster()
+            self._hand_out()
 
     def collect(
         self,
@@ -120,17 +127,14 @@ class RaySelfPlay(Workforce):
         Raises:
             WorkersFailedError: Too many workers failed, one after the other, or none came up.
         """
-        with timer.section("waiting"):
+        with timer.section("waiting"), self._translated_errors():
             self._tickets.begin_round()
             now = self._last_up = time.monotonic()
             for actor in self._actors.values():
                 actor.last_sign = now  # while the learner learned, nobody was asked
-            try:
-                while not self._tickets.is_complete:
-                    self._listen()
-                    self._hand_out()
-            except self._ray.exceptions.RayError as error:
-                raise WorkersFailedError(f"the Ray cluster failed: {error}") from error
+            while not self._tickets.is_complete:
+                self._listen()
+                self._hand_out()
             chunks = self._tickets.collect()
             # The learner will be deaf while it learns, so nobody shall run out of work.
             self._hand_out(tickets_each=sys.maxsize)
@@ -149,6 +153,14 @@ class RaySelfPlay(Workforce):
         if self._has_joined:
             self._ray.shutdown()
             self._has_joined = False
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        """A cluster that fails stops the run like workers that fail: with a checkpoint."""
+        try:
+            yield
+        except self._ray.exceptions.RayError as error:
+            raise WorkersFailedError(f"the Ray cluster failed: {error}") from error
 
     def _places(self) -> int:
         """Workers that find room in the cluster as it is now."""
@@ -179,7 +191,7 @@ class RaySelfPlay(Workforce):
             num_cpus=self._threads, max_restarts=0, concurrency_groups={ASIDE: 1}
         )(RayWorker)
         plies = self._config.selfplay.rollout_plies
-        return actor_class.remote(number, self._shares.next_plan(), plies)
+        return actor_class.remote(number, self._shares.next_plan(self._earlier_selves), plies)
 
     def _hand_out(self, tickets_each: int = 1) -> None:
         """Give tickets to those who are up and have fewer than `tickets_each`."""
@@ -373,11 +385,14 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
     else:
         chunk = experience_bytes(config.selfplay.rollout_plies, config.env.num_games)
         store = 2 * (config.parallel.max_lag + 2) * chunk + SMALLEST_STORE
-        ray.init(
-            "local",
-            num_cpus=local_cpus,
-            include_dashboard=False,
-            object_store_memory=store,
-            **quiet,
-        )
+        try:
+            ray.init(
+                "local",
+                num_cpus=local_cpus,
+                include_dashboard=False,
+                object_store_memory=store,
+                **quiet,
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise KeiseiError(f"cannot start Ray on this machine: {error}") from error
     return True

@@ -15,10 +15,21 @@ from keisei.models.factory import build_model
 from keisei.ppo.experience import Experience
 from keisei.ppo.inference import Inference
 from keisei.selfplay.inference_server import Desk, ServedJudge
+from keisei.selfplay.model_sync import TensorMessage, unpack_weights
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.features import feature_spec
+
+
+class EarlierSelves(NamedTuple):
+    """Who plays the other side of pool games, for a worker that begins in mid-run."""
+
+    weights: tuple[Mapping[str, TensorMessage], ...]
+    """The oldest first; none if there are no pool games."""
+
+    version: int
+    """Of the network when they were all there are."""
 
 
 class GamesPlan(NamedTuple):
@@ -32,6 +43,7 @@ class GamesPlan(NamedTuple):
     threads: int
     """Of torch."""
 
+    earlier: EarlierSelves
     desk: Desk | None = None
     """Where the network is asked; None: a copy of it here is."""
 
@@ -58,15 +70,18 @@ class SelfPlayWorker:
             threads=1,
             judge=ServedJudge(plan.desk) if plan.desk is not None else None,
         )
+        self._selfplay.pool.snapshots = [unpack_weights(one) for one in plan.earlier.weights]
         self._pool_interval = config.selfplay.pool_interval
+        self._interval = plan.earlier.version // self._pool_interval
+        """Of the newest of the earlier selves."""
 
     def load_weights(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Play with these weights from now on."""
         self.model.load_state_dict(weights)
         # Versions may be left out, so it counts which interval they are of.
-        is_new_interval = version // self._pool_interval != self.version // self._pool_interval
-        if self.version < 0 or is_new_interval:
+        if (interval := version // self._pool_interval) > self._interval:
             self._selfplay.pool.add(self.model)
+            self._interval = interval
         self.version = version
 
     def play(

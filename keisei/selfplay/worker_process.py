@@ -5,7 +5,6 @@ lag allows, and ends when it is told to, or when the learner is gone.
 """
 
 import os
-import signal
 import sys
 import time
 import traceback
@@ -15,6 +14,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Final, NamedTuple
 
+from keisei.child_processes import leave_signals_to_parent
 from keisei.memory import resident_megabytes
 from keisei.selfplay.communication import (
     Beat,
@@ -32,6 +32,9 @@ from keisei.selfplay.worker import GamesPlan, SelfPlayWorker
 
 BEAT_SECONDS: Final = 1.0
 """How often a worker gives a sign of life."""
+
+UNHEARD_BEATS: Final = 20
+"""So many are sent while the learner is busy: a full pipe would make the worker stand still."""
 
 WAIT_SECONDS: Final = 0.5
 """How long it waits for an order before it gives one again."""
@@ -74,6 +77,7 @@ class WorkerProcess:
         self._newest = -1
         self._is_paused = self._must_reset = False
         self._start = self._last_beat = time.perf_counter()
+        self._unheard = 0
         self._waited = 0.0
         self._plies = self._games = 0
 
@@ -97,7 +101,7 @@ class WorkerProcess:
         self._link.free.popleft()
         self._plies += stats.plies
         self._games += len(stats.outcomes)
-        self._link.tell(Chunk(slot, self._chunk, self._worker.version, stats, timer.take()))
+        self._link.tell(Chunk(slot, self._worker.version, stats, timer.take()))
         self._chunk += 1
 
     def _may_begin(self) -> bool:
@@ -132,6 +136,8 @@ class WorkerProcess:
                     self._newest = max(self._newest, order.argument)
                 case Command.FREE:
                     self._link.free.append(order.argument)
+                case Command.HEARD:
+                    self._unheard = 0
                 case Command.PAUSE:
                     self._is_paused = True
                 case Command.RESUME:
@@ -145,10 +151,12 @@ class WorkerProcess:
             raise _ResetError
 
     def _beat_if_due(self) -> None:
-        if time.perf_counter() - self._last_beat > BEAT_SECONDS:
+        is_due = time.perf_counter() - self._last_beat > BEAT_SECONDS
+        if is_due and self._unheard < UNHEARD_BEATS:
             self._beat()
 
     def _beat(self) -> None:
+        self._unheard += 1
         self._last_beat = time.perf_counter()
         self._link.tell(
             Beat(
@@ -168,13 +176,12 @@ class WorkerProcess:
 
 def worker_main(plan: ProcessPlan, pipe: Connection) -> None:
     """What the process does; never raises, it tells."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the learner's to handle
-    if hasattr(os, "setsid"):
-        os.setsid()  # and so are the signals that torchrun sends to all processes of a learner
-    with WorkerCommunicator(pipe, SlotRing.attach(plan.ring), deque(plan.ring.free)) as link:
-        try:
+    leave_signals_to_parent()
+    try:
+        ring = SlotRing.attach(plan.ring)
+        with WorkerCommunicator(pipe, ring, deque(plan.ring.free)) as link:
             WorkerProcess(plan, SelfPlayWorker(plan.games), link).run()
-        except BaseException:  # noqa: BLE001 - whatever it is, the learner shall know
-            with suppress(OSError):
-                link.tell(Failure(traceback.format_exc()))
-            sys.exit(1)
+    except BaseException:  # noqa: BLE001 - whatever it is, the learner shall know
+        with suppress(OSError):
+            pipe.send(Failure(traceback.format_exc()))
+        sys.exit(1)

@@ -6,12 +6,15 @@ from typing import Any, Self
 
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
+from keisei.models.network import ActorCritic
 from keisei.ppo.experience import Experience
 from keisei.ppo.ranks import Ranks
 from keisei.selfplay.communication import WorkersFailedError, WorkerStats
 from keisei.selfplay.inference_server import Desk
+from keisei.selfplay.model_sync import pack_weights
+from keisei.selfplay.pool import Weights, with_snapshot
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.worker import GamesPlan
+from keisei.selfplay.worker import EarlierSelves, GamesPlan
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import unpack_diagram
 from keisei.shogi.rules import Outcome
@@ -49,8 +52,26 @@ class GameShares:
         self._config = config
         self._ranks = ranks
 
-    def next_plan(self, desk: Desk | None = None) -> GamesPlan:
-        """For the next worker: games of numbers that nobody had. It may ask a server, at `desk`."""
+    @property
+    def games_given(self) -> int:
+        """Games that all learners together have begun, in rounds: all have lower numbers."""
+        return -(-self.given // self.shares) * self._games_of_round
+
+    def skip(self, games: int) -> None:
+        """Go on after so many games, however they were shared."""
+        self.given = -(-games // self._games_of_round) * self.shares
+
+    @property
+    def _games_of_round(self) -> int:
+        return self._ranks.size * self._config.env.num_games
+
+    def next_plan(self, earlier: EarlierSelves, desk: Desk | None = None) -> GamesPlan:
+        """For the next worker: games of numbers that nobody had.
+
+        Args:
+            earlier: whom the network meets in pool games.
+            desk: where it asks a server, if there is one.
+        """
         rounds, share = divmod(self.given, self.shares)
         self.given += 1
         first_of_round = (rounds * self._ranks.size + self._ranks.rank) * self._config.env.num_games
@@ -59,6 +80,7 @@ class GameShares:
             first_game=first_of_round + share * self.games,
             games=self.games,
             threads=self._config.parallel.worker_threads or 1,
+            earlier=earlier,
             desk=desk,
         )
 
@@ -71,6 +93,9 @@ class Workforce:
     def __init__(self, config: AppConfig) -> None:
         self._config = config
         self._version = 0
+        self._snapshots: list[Weights] = []
+        """Earlier selves, for workers that come later and for a resumed run."""
+
         self._board: ShogiGame | None = None
         self._failures_in_a_row = 0
         self.abandoned_games = 0
@@ -90,13 +115,15 @@ class Workforce:
         """Games in workers are not kept: a resumed run begins new ones."""
         return {
             "abandoned_games": self.abandoned_games + self.games_under_way,
-            "shares_given": self._shares.given,
+            "games_given": self._shares.games_given,
+            "pool": {"snapshots": self._snapshots},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on counting."""
         self.abandoned_games = int(state["abandoned_games"])
-        self._shares.given = int(state["shares_given"])
+        self._shares.skip(int(state["games_given"]))
+        self._snapshots = [dict(weights) for weights in state["pool"]["snapshots"]]
 
     def close(self) -> None:
         """End all workers and leave nothing behind."""
@@ -107,6 +134,20 @@ class Workforce:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _begin_version(self, model: ActorCritic, version: int) -> None:
+        """New weights: if it is time for it, a copy of them joins the earlier selves."""
+        self._version = version
+        selfplay = self._config.selfplay
+        is_time = version % selfplay.pool_interval == 0 or not self._snapshots
+        if selfplay.pool_share > 0.0 and is_time:
+            self._snapshots = with_snapshot(self._snapshots, model, selfplay.pool_size)
+
+    @property
+    def _earlier_selves(self) -> EarlierSelves:
+        """For a worker that begins now."""
+        packed = tuple(pack_weights(weights, compress=False) for weights in self._snapshots)
+        return EarlierSelves(packed, self._version)
 
     def _count_failure(
         self, worker: int, reason: str, *, lost_games: int, is_repeated: bool = True

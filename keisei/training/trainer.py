@@ -125,6 +125,8 @@ class Trainer:
         if self._is_measured or not self.ranks.is_first:
             return end  # a run that had ended was resumed, or the first does the rest
         if end != "interrupted":
+            if not _is_due(self.update, self.config.checkpoint.interval):
+                self.save(states)  # measuring takes a while, and may be interrupted
             self._take_evaluation(self.background.finish(interrupt))
             self.evaluate(self.config.evaluation.final_games)
             self._is_measured = True
@@ -276,6 +278,8 @@ class Trainer:
             self.selfplay.restore(with_pool_of(own["selfplay"], state["selfplay"]))
             restore_generator(self.learning_random, own["learning_random"])
             return
+        with self.selfplay:  # it has not begun to play, and is not needed
+            pass
         self.selfplay = make_source(
             self.config, self.agent.inference, self.ranks, resumed_at=self.update
         )

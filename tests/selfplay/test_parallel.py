@@ -1,5 +1,6 @@
 """Workers: the same games as without them, and nothing lost, doubled or left behind."""
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -22,15 +23,20 @@ from keisei.models.factory import build_model
 from keisei.models.network import ActorCritic
 from keisei.ppo.experience import Experience
 from keisei.ppo.inference import Inference
-from keisei.selfplay import sources
-from keisei.selfplay.communication import WorkersFailedError
+from keisei.ppo.ranks import Ranks
+from keisei.selfplay import sources, worker_process
+from keisei.selfplay.communication import Command, Order, WorkerCommunicator, WorkersFailedError
 from keisei.selfplay.inference_server import is_served
+from keisei.selfplay.model_sync import ModelSynchronizer
 from keisei.selfplay.parallel import ParallelSelfPlay
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.shared_blocks import create_block, remove_orphans
+from keisei.selfplay.shared_blocks import create_block, release_block, remove_orphans
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.sources import learner_compute, number_of_workers
 from keisei.selfplay.timing import SectionTimer
+from keisei.selfplay.worker import EarlierSelves, SelfPlayWorker
+from keisei.selfplay.worker_process import UNHEARD_BEATS, ProcessPlan, WorkerProcess
+from keisei.selfplay.workforce import GameShares
 from keisei.shogi.features import feature_spec
 from keisei.shogi.packed import PACKED
 from tests.tiny import tiny_config
@@ -66,7 +72,7 @@ def shared_blocks(process: int | None = None) -> set[str]:
     """Those of this process; other tests run beside these."""
     if not SHARED.is_dir():
         return set()
-    return {path.name for path in SHARED.glob(f"keisei-{process or os.getpid()}-*")}
+    return {path.name for path in SHARED.glob(f"keisei-*-{process or os.getpid()}-*")}
 
 
 class Running:
@@ -237,6 +243,7 @@ import sys, time
 import multiprocessing
 from tests.selfplay.test_parallel import Running, config_with
 from keisei.selfplay.inference_server import is_served
+from keisei.selfplay.model_sync import ModelSynchronizer
 from keisei.selfplay.parallel import ParallelSelfPlay
 if __name__ == "__main__":
     config = config_with()
@@ -279,14 +286,118 @@ def is_alive(process: int) -> bool:
 
 @lists_shared_memory
 def test_memory_of_dead_processes_is_removed_at_the_next_start() -> None:
-    orphan = SHARED / "keisei-999999999-abc123"
-    orphan.write_bytes(b"left")
     own = create_block(64)
-    assert remove_orphans() >= 1
-    assert not orphan.exists()
-    assert (SHARED / own.name).exists()
-    own.close()
-    own.unlink()
+    prefix = own.name.rpartition(f"{os.getpid()}-")[0]
+    orphan = SHARED / f"{prefix}999999999-abc123"
+    # A container with processes of its own may share the memory of its host.
+    elsewhere = SHARED / "keisei-1-999999999-abc123"
+    for path in (orphan, elsewhere):
+        path.write_bytes(b"left")
+    try:
+        assert remove_orphans() >= 1
+        assert not orphan.exists()
+        assert (SHARED / own.name).exists()
+        assert elsewhere.exists()
+    finally:
+        elsewhere.unlink()
+        release_block(own, is_owner=True)
+
+
+@lists_shared_memory
+def test_too_little_shared_memory_is_noticed_before_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    blocks = shared_blocks()
+    config = config_with()
+    with (
+        ParallelSelfPlay(config, workers=2) as play,
+        pytest.raises(KeiseiError, match=r"no room for .* MB of shared memory.*--shm-size"),
+    ):
+        play.take_weights(model_of(config), 0)
+    assert shared_blocks() == blocks
+
+
+def test_numbers_of_games_are_never_given_twice() -> None:
+    """Also if a run is resumed with other numbers of workers and of learners."""
+    config, seen = config_with(), set[int]()
+
+    def give(shares: GameShares, plans: int) -> None:
+        for _ in range(plans):
+            plan = shares.next_plan(EarlierSelves((), 0))
+            numbers = set(range(plan.first_game, plan.first_game + plan.games))
+            assert not numbers & seen
+            seen.update(numbers)
+
+    two = GameShares(config, shares=2, ranks=Ranks())
+    give(two, 3)
+    four = GameShares(config, shares=4, ranks=Ranks())
+    four.skip(two.games_given)
+    give(four, 5)
+    first, second = (
+        GameShares(config, shares=1, ranks=Ranks(rank=rank, size=2)) for rank in range(2)
+    )
+    for shares in (first, second):
+        shares.skip(four.games_given)
+        give(shares, 2)
+    alone = GameShares(config, shares=8, ranks=Ranks())
+    alone.skip(first.games_given)
+    give(alone, 9)
+
+
+def test_a_worker_that_begins_in_mid_run_knows_the_earlier_selves() -> None:
+    config = config_with("selfplay.pool_share=0.5", "selfplay.pool_interval=4")
+    model = model_of(config)
+    with ParallelSelfPlay(config, workers=1) as play:
+        for version in (0, 1, 4, 6):
+            play._begin_version(model, version)
+        plan = play._shares.next_plan(play._earlier_selves)
+        state = play.state()
+    worker = SelfPlayWorker(plan)
+    pool = worker._selfplay.pool
+    assert len(pool.snapshots) == 2
+    for name, value in model.state_dict().items():
+        assert torch.equal(pool.snapshots[1][name], value)
+    for version, known in ((6, 2), (7, 2), (9, 3), (10, 3)):
+        worker.load_weights(model.state_dict(), version)
+        assert len(pool.snapshots) == known
+    with ParallelSelfPlay(config, workers=2) as resumed:
+        resumed.restore(state)
+        assert len(resumed._earlier_selves.weights) == 2
+
+
+def test_signs_of_life_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "BEAT_SECONDS", -1.0)
+    config = config_with()
+    model = model_of(config)
+    ours, other = multiprocessing.Pipe()
+    with ModelSynchronizer(model) as slab:
+        play = ParallelSelfPlay(config, workers=1)
+        ring = play.new_ring()
+        games = play._shares.next_plan(EarlierSelves((), 0))
+        plan = ProcessPlan(0, games, 0, 1, slab.name, ring.plan([0]))
+        with WorkerCommunicator(other, ring) as link:
+            process = WorkerProcess(plan, SelfPlayWorker(games), link)
+
+            def beats() -> int:
+                for _ in range(100):
+                    process._serve()
+                count = 0
+                while ours.poll():
+                    ours.recv()
+                    count += 1
+                return count
+
+            assert beats() == UNHEARD_BEATS
+            assert beats() == 0, "the learner is busy"
+            ours.send(Order(Command.HEARD))
+            assert beats() == UNHEARD_BEATS
+            process._slab.close()
+    ours.close()
+    other.close()
 
 
 def test_games_must_be_shared_fairly() -> None:
@@ -327,18 +438,31 @@ def test_a_server_answers_as_the_workers_own_networks_do() -> None:
 
 
 @pytest.mark.soak
+@posix_only
 def test_a_server_that_is_killed_is_replaced_with_its_workers() -> None:
-    config = config_with("parallel.inference=server", "parallel.max_failures=4")
-    with ParallelSelfPlay(config, workers=2) as play:
+    for_a_server(signal.SIGKILL)
+
+
+@pytest.mark.soak
+@posix_only
+def test_a_server_that_hangs_is_replaced_with_its_workers() -> None:
+    for_a_server(signal.SIGSTOP, "parallel.hang_seconds=4")
+
+
+def for_a_server(number: signal.Signals, *overrides: str) -> None:
+    """What comes of a signal to the inference server: one failure, although all workers fail."""
+    config = config_with("parallel.inference=server", "parallel.max_failures=1", *overrides)
+    with ParallelSelfPlay(config, workers=4) as play:
         running = Running(config, play)
         running.update()
         server = next(
             p for p in multiprocessing.active_children() if p.name == "keisei-inference-server"
         )
-        server.kill()
+        assert server.pid is not None
+        os.kill(server.pid, number)
         for _ in range(3):
             running.update()
-        assert 2 <= play.failures <= 4, "both workers noticed, and have a new server"
+        assert play.failures >= 4, "all workers noticed, and have a new server"
         assert max(running.seen.values()) == 1
 
 

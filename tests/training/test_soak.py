@@ -72,7 +72,7 @@ class Watch(Callback):
             resident_megabytes(),
             max(value for name, value in event.metrics.items() if name.endswith("/rss_mb")),
             len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - iterdir holds one itself
-            len(list(SHARED.glob(f"keisei-{os.getpid()}-*"))),
+            len(list(SHARED.glob(f"keisei-*-{os.getpid()}-*"))),
             len(multiprocessing.active_children()),
         )
 

@@ -159,6 +159,22 @@ def test_a_time_limit_that_is_kept_leaves_no_trace_in_the_weights(tmp_path: Path
         assert all(torch.equal(expected[name], other[name]) for name in expected)
 
 
+def test_what_was_learned_is_saved_before_it_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = tiny_trainer(tmp_path, "checkpoint.interval=1000")
+
+    def give_up(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trainer, "evaluate", give_up)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    checkpoint = load_newest(tmp_path / "checkpoints")
+    assert checkpoint is not None
+    assert checkpoint.timestep == trainer.timestep
+
+
 def test_an_interrupt_saves_and_ends(tmp_path: Path) -> None:
     flag = InterruptFlag()
 
