@@ -1,27 +1,27 @@
 """Game files on disk: the suffix says which format, a look at the bytes says which encoding."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from keisei.errors import NotationError
 from keisei.files import read_bytes, write_atomically
-from keisei.shogi.notation.csa import read_csa, write_csa
+from keisei.shogi.notation.csa import iter_csa, write_csa
 from keisei.shogi.notation.csa_headers import CsaVersion
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.losses import Detail, Loss, losses
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.text import SHIFT_JIS, UTF8, decode, encode, known_encoding
-from keisei.shogi.notation.usi import read_usi
+from keisei.shogi.notation.usi import iter_usi
 
 
 class _Format(NamedTuple):
     """How the files of a suffix are read and written."""
 
     name: str
-    read: Callable[[str], list[GameRecord]]
+    read: Callable[[str], Iterable[GameRecord]]
     write: Callable[[GameRecord], str] | None
     """None for CSA, which can hold several games and takes options."""
 
@@ -34,7 +34,7 @@ class _Format(NamedTuple):
 
 _CSA: Final = _Format(
     "CSA",
-    read_csa,
+    iter_csa,
     None,
     UTF8,
     frozenset({Detail.VARIATION, Detail.BOOKMARK, Detail.MOVE_NUMBER, Detail.DEFAULT}),
@@ -73,7 +73,17 @@ def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
     path = Path(name)
     reader = _reader_of(path)
     try:
-        return reader(decode(data))
+        return list(reader(decode(data)))
+    except NotationError as error:
+        raise _in_file(error, path) from error
+
+
+def read_first_game(data: bytes, name: str | os.PathLike[str]) -> GameRecord:
+    """The first game of a file's content; those after it are not read, however many there are."""
+    path = Path(name)
+    reader = _reader_of(path)
+    try:
+        return next(iter(reader(decode(data))))
     except NotationError as error:
         raise _in_file(error, path) from error
 
@@ -151,8 +161,8 @@ def format_name(path: str | os.PathLike[str]) -> str:
     return _format_of(Path(path)).name
 
 
-def _reader_of(path: Path) -> Callable[[str], list[GameRecord]]:
-    return read_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
+def _reader_of(path: Path) -> Callable[[str], Iterable[GameRecord]]:
+    return iter_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
 
 
 def _format_of(path: Path) -> _Format:
