@@ -152,6 +152,8 @@ class Table:
 
     def advise(self, key: str | None) -> None:
         """Show the opinion of another network, or of none."""
+        if key == self.adviser:
+            return
         if key is not None and not self.entry(key).is_network:
             raise KeiseiError(f"{key} has no network")
         self.adviser = key

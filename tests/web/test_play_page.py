@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("nicegui")
 
-from nicegui import app, ui
+from nicegui import Client, app, ui
 from nicegui.elements.upload_files import SmallFileUpload
 from nicegui.testing.user_simulation import user_simulation
 
@@ -37,6 +37,16 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 
 
 @asynccontextmanager
+async def visitor() -> AsyncIterator["User"]:
+    """Somebody without a browser, at a server without a network."""
+    async with user_simulation() as user:
+        try:
+            yield user
+        finally:
+            Client.page_routes.clear()  # else the modules of the pages were unloaded
+
+
+@asynccontextmanager
 async def house(*tables: Table) -> AsyncIterator["tuple[User, Tables]"]:
     """A server that shows a page for each table: /0, /1 ..."""
     known = Tables()
@@ -44,7 +54,7 @@ async def house(*tables: Table) -> AsyncIterator["tuple[User, Tables]"]:
     def build(table: Table) -> None:
         PlayPage(table, known, lettering="kanji").build(ask_first=False)
 
-    async with user_simulation() as user:
+    async with visitor() as user:
         for number, table in enumerate(tables):
             ui.page(f"/{number}")(partial(build, table))
         app.on_shutdown(known.close)
@@ -74,7 +84,7 @@ def test_nor_does_who_only_asks_for_the_dashboards_board(
     monkeypatch.setattr(Table, "attach", lambda table, _: shown.append(table))
 
     async def story() -> None:
-        async with user_simulation() as user:
+        async with visitor() as user:
             build_play_page(runs)
             address = "/play?against=run:tiny"
             assert (await user.http_client.get(address)).status_code == 200
