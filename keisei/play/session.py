@@ -29,7 +29,7 @@ from keisei.shogi.notation.record import (
     Result,
     ending_of,
 )
-from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_position
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.pieces import Color
 from keisei.shogi.render_common import Lettering
 
@@ -105,8 +105,9 @@ class GameSession:
         Raises:
             KeiseiError: It is no position, a move is illegal, or there are too many of them.
         """
-        if isinstance(start, str):
-            _require_short(len(parse_position(start)[1]))
+        if isinstance(start, str):  # counted before they are played: a page may send any number
+            words = start.split()
+            _require_short(len(words) - words.index("moves") - 1 if "moves" in words else 0)
         game = ShogiGame(start)
         game.ply_limit = min(game.start.move_number - 1 + LONGEST_GAME, MAX_PLY)
         self.people = frozenset(people)

@@ -351,9 +351,11 @@ def test_what_is_too_large_is_not_read() -> None:
     [
         ("game.csa", "PI\n+\n+7776FU\n/\nPI\n+\n+1111FU\n"),
         ("game.sfen", "startpos moves 7g7f\nstartpos moves 1a1a\n"),
+        ("game.kif", "   1 ７六歩(77)\n\n変化：1手\n   1 ７六歩(11)\n"),
+        ("game.ki2", "▲７六歩\n\n変化：1手\n▲１一歩\n"),
     ],
 )
-def test_games_after_the_first_are_not_read(name: str, text: str) -> None:
+def test_what_comes_after_the_first_game_is_not_read(name: str, text: str) -> None:
     assert played(read_session(text.encode(), name)) == ["7g7f"]
     with pytest.raises(NotationError):
         read_games(text.encode(), name)

@@ -111,9 +111,12 @@ def test_where_all_tables_are_taken_the_page_says_so(
             await user.should_see("All 1 tables are taken")
             await user.should_not_see(Board)
             assert not second.is_watched
-            for handler in client.connect_handlers:  # the connection was lost meanwhile
+            await first.close()
+            for handler in client.connect_handlers:  # its connection was lost and comes back
                 client.safe_invoke(handler)
-            await user.should_see("All 1 tables are taken")
+            assert not second.is_watched, "what it shows is the refusal"
+            await user.open("/1")
+            assert second.is_watched
 
     run(story())
 
