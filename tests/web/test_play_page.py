@@ -15,6 +15,7 @@ pytest.importorskip("nicegui")
 
 from nicegui import Client, app, ui
 from nicegui.elements.upload_files import SmallFileUpload
+from nicegui.testing.user_interaction import UserInteraction
 from nicegui.testing.user_simulation import user_simulation
 
 from keisei.play.session import GameSession
@@ -66,11 +67,9 @@ def test_who_only_asks_for_the_page_wakes_nobody(runs: Path) -> None:
         table = Table(Catalogue(runs), Setup(black=Seat("bots", 0)))
         async with house(table) as (user, tables):
             assert (await user.http_client.get("/0")).status_code == 200
-            assert not table.is_watched
-            assert tables.find(table.id) is None
+            assert (table.is_watched, tables.find(table.id)) == (False, None)
             await user.open("/0")
-            assert table.is_watched
-            assert tables.find(table.id) is table
+            assert (table.is_watched, tables.find(table.id)) == (True, table)
             await table.settled()
             assert table.session.length == 1
 
@@ -117,6 +116,21 @@ def test_where_all_tables_are_taken_the_page_says_so(
             assert not second.is_watched, "what it shows is the refusal"
             await user.open("/1")
             assert second.is_watched
+
+    run(story())
+
+
+def test_a_person_can_let_paused_machines_go_on(runs: Path) -> None:
+    async def story() -> None:
+        table = Table(Catalogue(runs), Setup(white=Seat("bots", 0)))
+        table.pause(True)
+        async with house(table) as (user, _):
+            await user.open("/0")
+            await user.should_see("Your move, Black.")
+            buttons = user.find(ui.button).elements
+            (pause,) = [button for button in buttons if button.props.get("data-tool") == "pause"]
+            UserInteraction(user, {pause}, None).click()
+            assert not table.paused
 
     run(story())
 

@@ -359,13 +359,14 @@ BYOYOMI = TimeLimit(0, byoyomi=10)
 def test_nobody_loses_time_at_an_empty_table(catalogue: Catalogue) -> None:
     async def story() -> None:
         table = Table(catalogue, Setup(limit=BYOYOMI))
-        assert not table.session.clock_runs
+        ran = [table.session.clock_runs]
         table.attach(page)
-        assert table.session.clock_runs
+        ran.append(table.session.clock_runs)
         table.move("7g7f")
-        assert table.session.clock_runs
+        ran.append(table.session.clock_runs)
         await table.detach(page)
-        assert not table.session.clock_runs
+        ran.append(table.session.clock_runs)
+        assert ran == [False, True, True, False]
 
     run(story())
 
