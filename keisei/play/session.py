@@ -101,7 +101,13 @@ class GameSession:
             headers: names and such, by the keys of `keisei.shogi.notation.headers`.
             limit: the time that each side has; None: all the time in the world.
             now: a clock, in seconds.
+
+        Raises:
+            KeiseiError: It is no position, a move is illegal, or there are too many of them.
         """
+        if isinstance(start, str):  # counted before they are played: a page may send any number
+            words = start.split()
+            _require_short(len(words) - words.index("moves") - 1 if "moves" in words else 0)
         game = ShogiGame(start)
         game.ply_limit = min(game.start.move_number - 1 + LONGEST_GAME, MAX_PLY)
         self.people = frozenset(people)
@@ -113,7 +119,8 @@ class GameSession:
         self._game = game
         self._seconds: list[float | None] = [None] * len(game.actions)
         self.cursor = len(self._seconds)
-        self._began = now()
+        self._began: float | None = now()
+        self._banked = 0.0
         self._shown = game
         self._judge()
         self._look()
@@ -123,11 +130,8 @@ class GameSession:
         cls, record: GameRecord, *, now: Callable[[], float] = time.monotonic
     ) -> "GameSession":
         """A game that was written down, to be walked through from its beginning."""
+        _require_short(len(record.moves))
         session = cls(record.start, headers=record.headers, now=now)
-        if len(record.moves) > LONGEST_GAME:
-            raise KeiseiError(
-                f"the game has {len(record.moves)} moves; up to {LONGEST_GAME} can be shown"
-            )
         for recorded in record.moves:
             session._game.push(recorded.move)
             session._seconds.append(recorded.seconds)
@@ -194,7 +198,7 @@ class GameSession:
             return
         self._game.push(move)
         self._seconds.append(min(self._thinking, MAX_SECONDS))
-        self._began = self._now()
+        self._reset_clock()
         self._judge()
         self._look()
 
@@ -220,10 +224,9 @@ class GameSession:
         self._cut(self.cursor)
 
     def seat(self, people: Collection[Color], headers: Mapping[str, str]) -> None:
-        """Have others play on."""
+        """Have others play on, in the time that is left."""
         self.people = frozenset(people)
         self.headers |= headers
-        self._began = self._now()
         self.revision += 1
 
     # ---- looking ----
@@ -256,8 +259,31 @@ class GameSession:
         return self.end is None and left is not None and left.is_up
 
     @property
+    def clock_runs(self) -> bool:
+        """Whether the time that passes is the side to move's."""
+        return self._began is not None
+
+    def stop_clock(self) -> None:
+        """Let no time pass until `start_clock`; what was used for this move so far is kept."""
+        self._banked = self._thinking
+        self._began = None
+
+    def start_clock(self) -> None:
+        """Let time pass again. A clock that runs goes on running."""
+        if self._began is None:
+            self._began = self._now()
+
+    def _reset_clock(self) -> None:
+        """Another move begins; a clock that was stopped stays so."""
+        self._banked = 0.0
+        if self._began is not None:
+            self._began = self._now()
+
+    @property
     def _thinking(self) -> float:
-        return max(0.0, self._now() - self._began)
+        """Seconds that the side to move has used for this move."""
+        running = 0.0 if self._began is None else max(0.0, self._now() - self._began)
+        return self._banked + running
 
     # ---- writing it down ----
 
@@ -289,7 +315,7 @@ class GameSession:
             self._game.pop()
             self._seconds.pop()
         self.end = None
-        self._began = self._now()
+        self._reset_clock()
         self._judge()
         self._look()
 
@@ -303,3 +329,8 @@ class GameSession:
         self.revision += 1
         self.cursor = self.length
         self._shown = self._game
+
+
+def _require_short(moves: int) -> None:
+    if moves > LONGEST_GAME:
+        raise KeiseiError(f"the game has {moves} moves; up to {LONGEST_GAME} can be shown")

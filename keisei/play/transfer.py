@@ -11,11 +11,16 @@ from typing import Final
 
 from keisei.errors import NotationError
 from keisei.play.session import GameSession
-from keisei.shogi.notation.files import games_as_bytes, read_games
+from keisei.shogi.notation.files import games_as_bytes, read_first_game
 from keisei.shogi.notation.text import UTF8, decode
 
 FORMATS: Final = ("kif", "csa", "sfen")
 """What a session can be written as."""
+
+MAX_GAME_BYTES: Final = 256 << 10
+"""Of a game that is read: the largest of professional games with comments have a tenth."""
+
+TOO_LARGE: Final = f"a game has at most {MAX_GAME_BYTES >> 10} kB"
 
 _PLAIN: Final = (".txt", "")
 _SFEN: Final = re.compile(r"\s*(position\b|startpos\b|sfen\b|[\w+]+(/[\w+]+){8}\s)", re.ASCII)
@@ -40,12 +45,14 @@ def read_session(data: bytes, name: str = "") -> GameSession:
     """The game of a file, or the first of several; the look of it decides where `name` does not.
 
     Raises:
-        KeiseiError: It is no game; the message says what is wrong, and in which line.
+        KeiseiError: It is no game, or too large; the message says what is wrong, and in which line.
     """
+    if len(data) > MAX_GAME_BYTES:
+        raise NotationError(TOO_LARGE)
     suffix = PurePath(name).suffix.lower()
     if suffix in _PLAIN:
         name = f"text{_suffix_by_look(decode(data))}"
-    return GameSession.from_record(read_games(data, PurePath(name).name)[0])
+    return GameSession.from_record(read_first_game(data, PurePath(name).name))
 
 
 def _suffix_by_look(text: str) -> str:

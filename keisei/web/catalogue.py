@@ -6,7 +6,9 @@ a page reads no file outside the runs, and starts no engine that the command lin
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -100,25 +102,22 @@ class Catalogue:
                 return entry
         raise KeiseiError(f"there is no player {key!r} to choose")
 
-    def _run_entries(self) -> Iterable[Entry]:
-        if not self._runs.is_dir():
-            return
-        root = self._runs.resolve()
-        directories = [
-            path
-            for path in self._runs.iterdir()
-            if (path / run_files.CONFIG).is_file() and path.resolve().is_relative_to(root)
-        ]
-        for run in sorted(directories, key=lambda path: path.stat().st_mtime, reverse=True):
-            checkpoints = run / run_files.CHECKPOINTS
-            found = list_checkpoints(checkpoints) if checkpoints.is_dir() else []
-            found = [path for path in found if path.resolve().is_relative_to(root)]
-            if not found or "," in str(run) or ":" in run.name:  # signs that words are made of
-                continue
-            yield _network(f"run:{run.name}", run.name, str(run))
-            for path in reversed(found[:-1]):
-                label = f"{run.name}, {_plies(path)}"
-                yield _network(f"run:{run.name}/{path.name}", label, str(path))
+    def _run_entries(self) -> list[Entry]:
+        """Those of all runs, the newest first.
+
+        A run that can't be read, or was removed a moment ago, has none: others can be played.
+        """
+        try:
+            root = self._runs.resolve()
+            paths = list(self._runs.iterdir())
+        except OSError:
+            return []
+        found: list[tuple[float, list[Entry]]] = []
+        for run in paths:
+            with suppress(KeiseiError, OSError):
+                found.append((run.stat().st_mtime, _entries_of(run, root)))
+        found.sort(key=itemgetter(0), reverse=True)
+        return [entry for _, entries in found for entry in entries]
 
 
 def require_existing(word: str) -> None:
@@ -145,6 +144,24 @@ def _named(word: str) -> Entry:
     if says_how:
         return Entry(key, word, word, is_network=True)
     return _network(key, Path(word).name or word, word)
+
+
+def _entries_of(run: Path, root: Path) -> list[Entry]:
+    """The run, for its newest checkpoint, and its older checkpoints; nothing outside the `root`."""
+    if not (run / run_files.CONFIG).is_file() or not run.resolve().is_relative_to(root):
+        return []
+    found = [
+        path
+        for path in list_checkpoints(run / run_files.CHECKPOINTS)
+        if path.resolve().is_relative_to(root)
+    ]
+    if not found or "," in str(run) or ":" in run.name:  # signs that words are made of
+        return []
+    older = [
+        _network(f"run:{run.name}/{path.name}", f"{run.name}, {_plies(path)}", str(path))
+        for path in reversed(found[:-1])
+    ]
+    return [_network(f"run:{run.name}", run.name, str(run)), *older]
 
 
 def _network(key: str, label: str, word: str) -> Entry:

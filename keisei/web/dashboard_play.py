@@ -10,7 +10,8 @@ from keisei.errors import KeiseiError
 
 if TYPE_CHECKING:
     from keisei.dashboard.checkpoints import Playable
-    from keisei.web.table import Table, Tables
+    from keisei.web.table import Table
+    from keisei.web.tables import Tables
 
 ADDRESS: Final = "/play"
 
@@ -30,7 +31,7 @@ def build_play_page(runs: Path) -> None:
         from keisei.web.play_page import PlayPage
 
         found, is_set = house.table(table, against)
-        PlayPage(found, lettering="kanji").build(ask_first=not is_set)
+        PlayPage(found, house.tables, lettering="kanji").build(ask_first=not is_set)
 
     app.on_shutdown(house.close)
 
@@ -42,25 +43,32 @@ class _House:
         self._runs = runs
         self._tables: Tables | None = None
 
+    @property
+    def tables(self) -> "Tables":
+        """Those that visitors sit at."""
+        from keisei.web.tables import Tables
+
+        self._tables = self._tables or Tables()
+        return self._tables
+
     def table(self, table_id: str, key: str) -> "tuple[Table, bool]":
         """(the table with an id, or a new one; whether it is known who plays).
 
         Only players of the catalogue can be named: no other file is opened.
         """
         from keisei.web.catalogue import Catalogue
-        from keisei.web.table import Seat, Setup, Table, Tables
+        from keisei.web.setup import Seat, Setup
+        from keisei.web.table import Table
 
-        self._tables = self._tables or Tables()
-        if (found := self._tables.find(table_id)) is not None:
+        if (found := self.tables.find(table_id)) is not None:
             return found, True
         catalogue = Catalogue(self._runs)
         try:
-            seat = Seat(catalogue.find(key).key)
+            table = Table(catalogue, Setup(white=Seat(key)))
         except KeiseiError:  # it may have been removed meanwhile
-            seat = Seat()
-        table = Table(catalogue, Setup(white=seat), adviser=seat.key)
-        self._tables.add(table)
-        return table, seat.key is not None
+            return Table(catalogue), False
+        table.advise_by_default()
+        return table, True
 
     async def close(self) -> None:
         """End all players."""

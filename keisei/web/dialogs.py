@@ -1,5 +1,6 @@
 """The questions that the page with the board asks."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -8,16 +9,13 @@ from nicegui import events, ui
 
 from keisei.errors import KeiseiError
 from keisei.play.session import GameSession
-from keisei.play.transfer import read_session
+from keisei.play.transfer import MAX_GAME_BYTES, TOO_LARGE, read_session
 from keisei.shogi.notation.handicaps import HANDICAPS
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
-from keisei.web.guard import MAX_REQUEST_BYTES
 from keisei.web.seats import SeatPicker
-from keisei.web.table import PERSON, Setup, Table
-
-MAX_UPLOAD_BYTES: Final = MAX_REQUEST_BYTES // 4
-"""Of a game file: the largest of professional games with comments have a tenth."""
+from keisei.web.setup import PERSON, Setup
+from keisei.web.table import Table
 
 _HANDICAPS: Final = {
     "平手": "Even game",
@@ -120,28 +118,32 @@ def new_game_dialog(table: Table, begin: Callable[[Setup], bool]) -> None:
 def open_dialog(show: Callable[[GameSession], bool]) -> None:
     """Ask for a game, as a file or as text; `show` says whether it could be shown."""
 
-    def read(data: bytes, name: str) -> None:
+    async def read(data: bytes, name: str) -> None:
         try:
-            session = read_session(data, name)
+            # A long game takes seconds: other pages must not wait for it.
+            session = await asyncio.to_thread(read_session, data, name)
         except KeiseiError as error:
-            ui.notify(str(error), type="warning", position="top", multi_line=True)
+            refuse(str(error))
             return
-        if show(session):
+        if not dialog.is_deleted and show(session):  # it may have been cancelled meanwhile
             dialog.close()
 
     async def upload(event: events.UploadEventArguments) -> None:
-        read(await event.file.read(), event.file.name)
+        await read(await event.file.read(), event.file.name)
 
-    def refuse() -> None:
-        ui.notify(
-            f"A game file has at most {MAX_UPLOAD_BYTES // 1024} kB.",
-            type="warning",
-            position="top",
-        )
+    async def read_pasted() -> None:
+        await read(str(pasted.value or "").encode(), "")
+
+    def refuse(reason: str) -> None:
+        if not dialog.is_deleted:
+            ui.notify(reason, type="warning", position="top", multi_line=True)
 
     with _dialog("Open a game") as dialog:
         uploader = ui.upload(
-            on_upload=upload, on_rejected=refuse, max_file_size=MAX_UPLOAD_BYTES, auto_upload=True
+            on_upload=upload,
+            on_rejected=lambda: refuse(TOO_LARGE),  # by the browser, before it is sent
+            max_file_size=MAX_GAME_BYTES,
+            auto_upload=True,
         )
         uploader.props('accept=".kif,.kifu,.ki2,.ki2u,.csa,.sfen,.usi,.txt"')
         uploader.classes("kp-uploader")
@@ -150,8 +152,8 @@ def open_dialog(show: Callable[[GameSession], bool]) -> None:
         # In the browser alone: it opens its file dialog only as the answer to a click.
         choose.on("click", js_handler=f"() => runMethod({uploader.id}, 'pickFiles', [])")
         pasted = ui.textarea("or paste it here").props("outlined input-style='height: 120px'")
-        pasted.props(f"maxlength={MAX_UPLOAD_BYTES}").style("width: 100%")
-        _buttons(dialog, "Open", lambda: read(str(pasted.value or "").encode(), ""))
+        pasted.props(f"maxlength={MAX_GAME_BYTES}").style("width: 100%")
+        _buttons(dialog, "Open", read_pasted)
 
 
 def ask_sure(question: str, text: str, act: Callable[[], object]) -> None:

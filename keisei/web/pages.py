@@ -5,12 +5,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_position
+from keisei.play.session import GameSession
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.pieces import Color
 from keisei.shogi.render_common import Lettering
 from keisei.web.catalogue import Catalogue, require_existing
 from keisei.web.server import LOOPBACK, serve
-from keisei.web.table import Seat, Setup, Table, Tables
+from keisei.web.setup import Seat, Setup
+from keisei.web.table import Table
+from keisei.web.tables import Tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ def serve_play(
     named = [word for word in (settings.model, *settings.others) if word is not None]
     for word in named:
         require_existing(word)
-    parse_position(settings.start)
+    GameSession(settings.start)  # refuses what can't be played
     catalogue = Catalogue(settings.runs, named)
     tables = Tables()
     serve(
@@ -78,27 +81,15 @@ def _register(settings: PlaySettings, catalogue: Catalogue, tables: Tables) -> N
     from keisei.web.play_page import PlayPage
 
     def new_table() -> Table:
-        setup = settings.first_game()
-        seats = (setup.white, setup.black)
-        adviser = next(
-            (
-                entry.key
-                for seat in seats
-                if seat.key is not None
-                for entry in [catalogue.find(seat.key)]
-                if entry.is_network
-            ),
-            None,
-        )
-        table = Table(catalogue, setup, adviser=adviser, seed=settings.seed)
-        tables.add(table)
+        table = Table(catalogue, settings.first_game(), seed=settings.seed)
+        table.advise_by_default()
         return table
 
     @ui.page("/")
     def play(table: str = "") -> None:
         """A board; ``?table=`` finds the game of a page that was loaded before."""
         found = tables.find(table)
-        page = PlayPage(found or new_table(), lettering=settings.lettering)
+        page = PlayPage(found or new_table(), tables, lettering=settings.lettering)
         page.build(ask_first=found is None and settings.model is None)
 
     app.on_shutdown(tables.close)

@@ -18,8 +18,10 @@ from keisei.shogi.render_common import Lettering
 from keisei.web.board import Board, Graph, MoveList, add_pieces
 from keisei.web.dialogs import ask_sure, help_dialog, new_game_dialog, open_dialog
 from keisei.web.seats import strength_slider
+from keisei.web.setup import Seat, Setup
 from keisei.web.strips import ExpectationBar, PlayerStrip
-from keisei.web.table import Seat, Setup, Table
+from keisei.web.table import Table
+from keisei.web.tables import Tables
 from keisei.web.theme import add_style, frame, remember, remembered
 
 _PIECES_COOKIE: Final = "keisei-pieces"
@@ -32,8 +34,9 @@ _LEAST_SHARE: Final = 0.005
 class PlayPage:
     """One browser's view of a table."""
 
-    def __init__(self, table: Table, *, lettering: Lettering) -> None:
+    def __init__(self, table: Table, tables: Tables, *, lettering: Lettering) -> None:
         self._table = table
+        self._tables = tables
         known = remembered(_PIECES_COOKIE, lettering)
         self._lettering: Lettering = "letters" if known == "letters" else "kanji"
         self._hints = remembered(_HINTS_COOKIE, "on") == "on"
@@ -56,8 +59,7 @@ class PlayPage:
                 with ui.element("div").classes("kp-side"):
                     self._build_side()
         self._client.on_delete(self._leave)
-        self._client.on_connect(self._remember_table)
-        self._table.attach(self.draw)
+        self._client.on_connect(self._arrive)
         ui.timer(_CLOCK_SECONDS, self._tick)
         self.draw()
         if ask_first:
@@ -133,8 +135,10 @@ class PlayPage:
         self._candidates = ui.element("div").classes("kp-candidates")
 
     def _advisers(self) -> dict[str, str]:
-        entries = self._table.catalogue.entries()
-        return {"": "nobody"} | {entry.key: entry.label for entry in entries if entry.is_network}
+        entries = [entry for entry in self._table.catalogue.entries() if entry.is_network]
+        if self._table.adviser is not None:  # it may have gone from the catalogue
+            entries.append(self._table.entry(self._table.adviser))
+        return {"": "nobody"} | {entry.key: entry.label for entry in entries}
 
     def _tool(self, icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
         button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
@@ -182,7 +186,7 @@ class PlayPage:
         table, session = self._table, self._table.session
         if session.end is not None:
             return _verdict(table)
-        if table.paused:
+        if table.paused and not session.is_persons_turn:
             return "Paused."
         side = session.turn.name.title()
         if session.is_persons_turn:
@@ -236,9 +240,8 @@ class PlayPage:
             ui.label("Strength").classes("kp-heading")
             for color, seat in machines.items():
                 assert seat.key is not None
-                entry = self._table.catalogue.find(seat.key)
                 strength_slider(
-                    entry,
+                    self._table.entry(seat.key),
                     seat.level,
                     partial(self._change_strength, color, seat.key),
                     title=color.name.title(),
@@ -306,8 +309,9 @@ class PlayPage:
         self.draw()
 
     def _toggle_pause(self) -> None:
-        if self._table.session.end is None and not self._table.session.is_persons_turn:
-            self._table.pause(not self._table.paused)
+        table = self._table
+        if table.session.end is None and (table.paused or not table.session.is_persons_turn):
+            table.pause(not table.paused)
 
     def _change_strength(self, color: Color, key: str, level: int) -> None:
         self._do(lambda: self._table.seat(color, Seat(key, level)))
@@ -326,20 +330,11 @@ class PlayPage:
             if not self._do(lambda: self._table.begin(setup)):
                 return False
             self._flip = self._table.session.people == {Color.WHITE}
-            self._advise_by_default(setup)
+            self._table.advise_by_default()
             self.draw()
             return True
 
         new_game_dialog(self._table, begin)
-
-    def _advise_by_default(self, setup: Setup) -> None:
-        """Where nobody's opinion is shown yet, that of a network at the table is."""
-        if self._table.adviser is not None:
-            return
-        for seat in setup.seats.values():
-            if seat.key is not None and self._table.catalogue.find(seat.key).is_network:
-                self._do(partial(self._table.advise, seat.key))
-                return
 
     def _open(self) -> None:
         def show(session: GameSession) -> bool:
@@ -365,11 +360,30 @@ class PlayPage:
             self._top.show_clock(self._table, bottom.opponent)
             self._bottom.show_clock(self._table, bottom)
 
-    def _remember_table(self) -> None:
-        """Put the table into the address: who loads the page again finds the game again."""
+    def _arrive(self) -> None:
+        """The browser shows the page, or does so again after its connection was lost.
+
+        Not before is anybody to think: whoever asks for a page alone may be no browser, or one
+        that a page of another site told to.
+        """
+        if self._status.is_deleted:  # it was refused before
+            return
+        try:
+            self._tables.attach(self._table, self.draw)
+        except KeiseiError as error:
+            self._refuse(str(error))
+            return
+        self.draw()
+        # Who loads the page again finds the game again.
         self._client.run_javascript(
             f"history.replaceState(history.state, '', '?table={self._table.id}')"
         )
+
+    def _refuse(self, reason: str) -> None:
+        """Show no game, but why not."""
+        self._client.content.clear()
+        with self._client.content, frame(""), ui.element("div").classes("k-card"):
+            ui.label(reason).props('role="alert"')
 
     async def _leave(self) -> None:
         await self._table.detach(self.draw)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from nicegui import ui
 
 from keisei.web.catalogue import Catalogue, Entry
-from keisei.web.table import Seat
+from keisei.web.setup import Seat
 
 
 def strength_slider(

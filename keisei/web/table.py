@@ -2,31 +2,28 @@
 
 People's moves come in from pages; everybody else is asked in a thread, so that no page waits for
 anybody's thinking. A table without pages rests: engines end, and begin anew when a page comes back.
+Clocks run while a page is there; that of a machine not while it is paused, or its network loads.
 """
 
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from keisei.errors import KeiseiError
 from keisei.play.review import Opinion, Reviewer
-from keisei.play.session import EVERYBODY, GameSession
+from keisei.play.session import GameSession
 from keisei.shogi.moves import Move
 from keisei.shogi.notation import headers as header
-from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.record import Ending
-from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.pieces import Color
-from keisei.web.catalogue import Catalogue
+from keisei.web.catalogue import Catalogue, Entry
+from keisei.web.setup import Seat, Setup
 
 if TYPE_CHECKING:
     from keisei.play.opponent import Opponent
-
-MOST_TABLES: Final = 32
-"""Tables that are remembered; the one that was left longest ago goes first."""
 
 PACE: Final = 0.7
 """Seconds between moves when nobody but machines plays: so that people can follow."""
@@ -34,34 +31,6 @@ PACE: Final = 0.7
 logger = logging.getLogger(__name__)
 
 Listener = Callable[[], None]
-
-
-class Seat(NamedTuple):
-    """Who plays a side."""
-
-    key: str | None = None
-    """Of the catalogue; None: a person."""
-
-    level: int | None = None
-    """Strength, where there is a choice; None: the usual one."""
-
-
-PERSON: Final = Seat()
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a game is begun with."""
-
-    black: Seat = PERSON
-    white: Seat = PERSON
-    start: str = STARTPOS_SFEN
-    limit: TimeLimit | None = None
-
-    @property
-    def seats(self) -> Mapping[Color, Seat]:
-        """Both of them."""
-        return {Color.BLACK: self.black, Color.WHITE: self.white}
 
 
 class Table:
@@ -100,6 +69,8 @@ class Table:
 
         self._seed = seed
         self._pace = pace
+        self._entries: dict[str, Entry] = {}
+        self._is_loading = False
         self._opponents: dict[str, tuple[str, Opponent]] = {}
         self._reviewer: tuple[Opponent, Reviewer] | None = None
         self._advised: tuple[GameSession, int, str] | None = None
@@ -107,6 +78,8 @@ class Table:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.setup = setup or Setup()
         self.session = GameSession()
+        if adviser is not None:
+            self.entry(adviser)
         self.begin(self.setup)
 
     # ---- the game ----
@@ -115,7 +88,7 @@ class Table:
         """Begin another game; raises `KeiseiError` where the setup makes no sense."""
         names = self._names(setup)
         self.session = GameSession(
-            setup.start, people=_people(setup), headers=names, limit=setup.limit
+            setup.start, people=setup.people, headers=names, limit=setup.limit
         )
         self.setup = setup
         self.paused = False
@@ -137,7 +110,7 @@ class Table:
             else replace(self.setup, white=seat)
         )
         names = self._names(setup)
-        self.session.seat(_people(setup), names)
+        self.session.seat(setup.people, names)
         self.setup = setup
         self._changed()
 
@@ -179,11 +152,31 @@ class Table:
 
     def advise(self, key: str | None) -> None:
         """Show the opinion of another network, or of none."""
-        if key is not None and not self.catalogue.find(key).is_network:
+        if key == self.adviser:
+            return
+        if key is not None and not self.entry(key).is_network:
             raise KeiseiError(f"{key} has no network")
         self.adviser = key
         self.opinions = []
         self._changed()
+
+    def advise_by_default(self) -> None:
+        """Where nobody's opinion is shown yet, show that of a network at the table."""
+        if self.adviser is not None:
+            return
+        for seat in self.setup.seats.values():
+            if seat.key is not None and self.entry(seat.key).is_network:
+                self.advise(seat.key)
+                return
+
+    def entry(self, key: str) -> Entry:
+        """Whom a key means; `KeiseiError` if nobody.
+
+        Looked up once: a game goes on though training has deleted the checkpoint that plays it.
+        """
+        if key not in self._entries:
+            self._entries[key] = self.catalogue.find(key)
+        return self._entries[key]
 
     def tick(self) -> None:
         """Look at the clock: whose time is up has lost."""
@@ -199,8 +192,10 @@ class Table:
         return bool(self._listeners)
 
     def attach(self, listener: Listener) -> None:
-        """Have a page be told of every change."""
-        self._listeners.append(listener)
+        """Have a page be told of every change; one that comes again is told once."""
+        if listener not in self._listeners:
+            self._listeners.append(listener)
+        self._set_clock()
         self._wake()
 
     async def detach(self, listener: Listener) -> None:
@@ -213,6 +208,7 @@ class Table:
     async def close(self) -> None:
         """End engines and let go of networks; the game stays."""
         self._listeners.clear()
+        self._set_clock()
         opponents, self._opponents = list(self._opponents.values()), {}
         self._reviewer = self._advised = None
         for _, opponent in opponents:
@@ -232,7 +228,23 @@ class Table:
         if self._advised is not None and self._advised[0] is not self.session:
             self.opinions = []
         del self.opinions[self.session.length + 1 :]
+        self._set_clock()
         self._wake()
+        self._tell()
+
+    def _set_clock(self) -> None:
+        """Have the clock run, unless nobody is there or a machine is kept from moving."""
+        session = self.session
+        is_kept = session.turn not in session.people and (self.paused or self._is_loading)
+        if self._listeners and not is_kept:
+            session.start_clock()
+        else:
+            session.stop_clock()
+
+    def _halt(self, problem: str) -> None:
+        """Pause because of something that went wrong."""
+        self.paused, self.problem = True, problem
+        self._set_clock()
         self._tell()
 
     # ---- machines ----
@@ -253,8 +265,7 @@ class Table:
         if task.cancelled() or (error := task.exception()) is None:
             return
         logger.error("at a table: %s", error, exc_info=error)
-        self.paused, self.problem = True, f"Something went wrong: {error!r}. The log says more."
-        self._tell()
+        self._halt(f"Something went wrong: {error!r}. The log says more.")
 
     async def _play(self) -> None:
         """Make the machines' moves until it is a person's turn, or the end."""
@@ -274,15 +285,21 @@ class Table:
                 continue  # it was asked about a game that has changed since
             if answer is None:
                 if self._listeners:  # else it was ended because everybody has left
-                    self.paused, self.problem = True, problem
-                    self._tell()
+                    self._halt(problem)
                 return
             self._apply(answer)
 
     async def _answer(self, color: Color) -> Move | Ending:
-        opponent = await self._opponent(color.name, self._word(self.setup.seats[color]))
+        game = self.session.game.copy()  # another one may be on the table when it has loaded
+        self._is_loading = True
+        self._set_clock()
+        try:
+            opponent = await self._opponent(color.name, self._word(self.setup.seats[color]))
+        finally:
+            self._is_loading = False
+            self._set_clock()
         answer, _ = await asyncio.gather(
-            asyncio.to_thread(opponent.choose, self.session.game.copy()),
+            asyncio.to_thread(opponent.choose, game),
             asyncio.sleep(0.0 if self.session.people else self._pace),
         )
         return answer
@@ -350,7 +367,7 @@ class Table:
 
     def _word(self, seat: Seat) -> str:
         assert seat.key is not None
-        return self.catalogue.find(seat.key).player(seat.level)
+        return self.entry(seat.key).player(seat.level)
 
     def _names(self, setup: Setup) -> dict[str, str]:
         """Headers of the record; refuses who is not in the catalogue."""
@@ -361,40 +378,11 @@ class Table:
 
     def _label(self, seat: Seat) -> str:
         assert seat.key is not None
-        entry = self.catalogue.find(seat.key)
+        entry = self.entry(seat.key)
         if not entry.levels:
             return entry.label
         level = entry.level(seat.level)
         return level.word if not entry.word else f"{entry.label} ({level.label})"
-
-
-class Tables:
-    """The tables that there are, by their ids: a page that is loaded anew finds its game again."""
-
-    def __init__(self) -> None:
-        self._tables: dict[str, Table] = {}
-
-    def find(self, table_id: str) -> Table | None:
-        """The table with an id, if it is still there."""
-        return self._tables.get(table_id)
-
-    def add(self, table: Table) -> None:
-        """Remember a table; the oldest that nobody watches is forgotten where there are many."""
-        self._tables[table.id] = table
-        for old in list(self._tables.values()):
-            if len(self._tables) <= MOST_TABLES:
-                return
-            if not old.is_watched and old is not table:
-                del self._tables[old.id]
-
-    async def close(self) -> None:
-        """End all engines."""
-        for table in self._tables.values():
-            await table.close()
-
-
-def _people(setup: Setup) -> frozenset[Color]:
-    return frozenset(color for color in EVERYBODY if setup.seats[color].key is None)
 
 
 def _open(word: str, seed: int | None) -> "Opponent":

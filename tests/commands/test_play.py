@@ -11,7 +11,7 @@ from keisei.errors import KeiseiError
 from keisei.shogi.pieces import Color
 from keisei.web import pages, server
 from keisei.web.pages import PlaySettings
-from keisei.web.table import PERSON, Seat
+from keisei.web.setup import PERSON, Seat
 
 
 @pytest.fixture

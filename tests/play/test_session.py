@@ -5,8 +5,9 @@ import pytest
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
 from keisei.play.clock import time_left
 from keisei.play.session import LONGEST_GAME, End, GameSession
-from keisei.play.transfer import FORMATS, read_session, write_session
+from keisei.play.transfer import FORMATS, MAX_GAME_BYTES, read_session, write_session
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation.files import read_games
 from keisei.shogi.notation.handicaps import HANDICAPS
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove, Result
@@ -191,6 +192,36 @@ def test_time_that_is_up_loses() -> None:
     assert session.length == 0
 
 
+def test_a_clock_that_is_stopped_keeps_what_was_used() -> None:
+    hand = Hand()
+    session = GameSession(limit=TimeLimit(main=0, byoyomi=10), now=hand)
+    for _ in range(2):
+        hand.seconds += 3
+        session.stop_clock()
+        session.stop_clock()
+        hand.seconds += 100
+        assert not session.has_lost_on_time
+        session.start_clock()
+        session.start_clock()
+    hand.seconds += 3
+    assert str(session.time_left(BLACK)) == "0:01"
+    session.push("7g7f")
+    assert session.record().moves[0].seconds == 9
+    session.stop_clock()
+    session.push("3c3d")
+    hand.seconds += 100
+    assert str(session.time_left(BLACK)) == "0:10", "it is another's turn, but nobody started it"
+
+
+def test_another_strength_gives_no_time_back() -> None:
+    hand = Hand()
+    session = GameSession(people={BLACK}, limit=TimeLimit(main=0, byoyomi=10), now=hand)
+    for strength in ("weak", "strong"):
+        hand.seconds += 9
+        session.seat({BLACK}, {"white": strength})
+    assert session.has_lost_on_time
+
+
 def test_taking_back_gives_the_time_back() -> None:
     hand = Hand()
     session = GameSession(people={BLACK}, limit=TimeLimit(main=60), now=hand)
@@ -301,6 +332,33 @@ def test_what_is_too_long_is_refused() -> None:
     moves = GameRecord.from_moves(SHUFFLE * (LONGEST_GAME // 4 + 1)).moves
     with pytest.raises(KeiseiError, match=f"up to {LONGEST_GAME}"):
         GameSession.from_record(GameRecord(moves=moves))
+    usi = "startpos moves " + " ".join(SHUFFLE * (LONGEST_GAME // 4))
+    assert GameSession(usi).length == LONGEST_GAME
+    with pytest.raises(KeiseiError, match=f"{LONGEST_GAME + 1} moves; up to {LONGEST_GAME}"):
+        GameSession(f"{usi} {SHUFFLE[0]}")
+
+
+def test_what_is_too_large_is_not_read() -> None:
+    game = b"PI\n+\n+7776FU\n"
+    comment = b"'" + b"*" * (MAX_GAME_BYTES - len(game) - 2) + b"\n"
+    assert read_session(game + comment, "game.csa").length == 1
+    with pytest.raises(KeiseiError, match="at most 256 kB"):
+        read_session(game + comment + b"\n", "game.csa")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("game.csa", "PI\n+\n+7776FU\n/\nPI\n+\n+1111FU\n"),
+        ("game.sfen", "startpos moves 7g7f\nstartpos moves 1a1a\n"),
+        ("game.kif", "   1 ７六歩(77)\n\n変化：1手\n   1 ７六歩(11)\n"),
+        ("game.ki2", "▲７六歩\n\n変化：1手\n▲１一歩\n"),
+    ],
+)
+def test_what_comes_after_the_first_game_is_not_read(name: str, text: str) -> None:
+    assert played(read_session(text.encode(), name)) == ["7g7f"]
+    with pytest.raises(NotationError):
+        read_games(text.encode(), name)
 
 
 @pytest.mark.parametrize(

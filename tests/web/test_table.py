@@ -1,19 +1,26 @@
 """Tables without pages: machines move, opinions come, whoever leaves ends the engines."""
 
 import asyncio
+import shutil
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from keisei.checkpoints.listing import list_checkpoints
 from keisei.errors import KeiseiError
 from keisei.play.session import End, GameSession
+from keisei.run_files import CHECKPOINTS
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.moves import Move
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.pieces import Color
 from keisei.web.catalogue import BOTS, NETWORK_LEVELS, Catalogue, require_existing
-from keisei.web.table import MOST_TABLES, PERSON, Seat, Setup, Table, Tables
+from keisei.web.setup import PERSON, Seat, Setup
+from keisei.web.table import Table
+from keisei.web.tables import MOST_TABLES, Tables
 from tests.web.conftest import Engine
 
 RANDOM = Seat("bots", 0)
@@ -33,6 +40,10 @@ def watched(table: Table) -> list[int]:
     told: list[int] = []
     table.attach(lambda: told.append(table.session.length))
     return told
+
+
+def page() -> None:
+    """Looks on."""
 
 
 # ---- who can be played ----
@@ -89,6 +100,24 @@ def test_a_model_that_is_not_there_is_told_before_anything_is_loaded(runs: Path)
         require_existing(word)
     with pytest.raises(KeiseiError, match=r"there is no run or checkpoint nowhere, nor"):
         require_existing("nowhere:policy,temperature=1")
+
+
+def test_runs_that_cannot_be_read_hide_no_others(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("good", "broken", "removed"):
+        shutil.copytree(runs / "tiny", tmp_path / name)
+    shutil.rmtree(tmp_path / "broken" / CHECKPOINTS)
+    (tmp_path / "broken" / CHECKPOINTS).write_text("no directory")
+
+    def list_while_it_goes(directory: Path) -> list[Path]:
+        if directory.parent.name == "removed":
+            raise FileNotFoundError(directory)
+        return list_checkpoints(directory)
+
+    monkeypatch.setattr("keisei.web.catalogue.list_checkpoints", list_while_it_goes)
+    labels = [entry.label for entry in Catalogue(tmp_path).entries()]
+    assert labels == ["good", "good, 64 plies", "Bots"]
 
 
 # ---- playing ----
@@ -224,6 +253,43 @@ def test_networks_play_and_have_opinions(catalogue: Catalogue) -> None:
     run(story())
 
 
+def test_a_game_goes_on_when_training_deletes_the_checkpoint(runs: Path, tmp_path: Path) -> None:
+    async def story() -> None:
+        shutil.copytree(runs / "tiny", tmp_path / "tiny")
+        catalogue = Catalogue(tmp_path)
+        older = catalogue.entries()[1]
+        table = Table(catalogue, Setup(white=Seat(older.key)), adviser=older.key)
+        watched(table)
+        table.move("7g7f")
+        await table.settled()
+        shutil.rmtree(older.word)
+        assert older.key not in [entry.key for entry in catalogue.entries()]
+        table.move("2g2f")
+        await table.settled()
+        assert (table.session.length, table.problem, table.adviser) == (4, "", older.key)
+        assert table.entry(older.key) == older
+        table.seat(Color.WHITE, Seat(older.key, 0))
+        assert table.session.name(Color.WHITE) == "tiny, 64 plies (temperature 1)"
+        table.move("2f2e")
+        await table.settled()
+        assert table.paused, "this needs the file"
+        assert older.word in table.problem
+
+    run(story())
+
+
+def test_a_network_at_the_table_is_asked_for_its_opinion(catalogue: Catalogue) -> None:
+    async def story() -> None:
+        table = Table(catalogue, Setup(RANDOM, RANDOM))
+        table.advise_by_default()
+        assert table.adviser is None
+        table.seat(Color.WHITE, Seat("run:tiny"))
+        table.advise_by_default()
+        assert table.adviser == "run:tiny"
+
+    run(story())
+
+
 def test_an_opinion_of_the_end_is_the_result(catalogue: Catalogue) -> None:
     async def story() -> None:
         table = Table(catalogue, adviser="run:tiny")
@@ -254,10 +320,6 @@ def test_a_player_that_fails_pauses_the_game_and_says_why(runs: Path) -> None:
 def test_leaving_ends_engines(runs: Path, engine: Engine) -> None:
     async def story() -> None:
         table = Table(Catalogue(runs, [engine.word]))
-
-        def page() -> None:
-            """Looks on."""
-
         table.attach(page)
         table.begin(Setup(black=Seat(f"named:{engine.word}")))
         await table.settled()
@@ -291,6 +353,79 @@ def test_resigning_and_time(catalogue: Catalogue) -> None:
     run(story())
 
 
+BYOYOMI = TimeLimit(0, byoyomi=10)
+
+
+def test_nobody_loses_time_at_an_empty_table(catalogue: Catalogue) -> None:
+    async def story() -> None:
+        table = Table(catalogue, Setup(limit=BYOYOMI))
+        ran = [table.session.clock_runs]
+        table.attach(page)
+        ran.append(table.session.clock_runs)
+        table.move("7g7f")
+        ran.append(table.session.clock_runs)
+        await table.detach(page)
+        ran.append(table.session.clock_runs)
+        assert ran == [False, True, True, False]
+
+    run(story())
+
+
+def test_machines_that_are_paused_lose_no_time(catalogue: Catalogue) -> None:
+    async def story() -> None:
+        table = Table(catalogue, Setup(RANDOM, limit=BYOYOMI))
+        table.pause(True)
+        watched(table)
+        await table.settled()
+        assert not table.session.clock_runs
+        table.pause(False)
+        await table.settled()
+        assert table.session.length == 1
+        table.pause(True)
+        assert table.session.clock_runs, "a person's time is not stopped by pausing machines"
+
+    run(story())
+
+
+def test_machines_lose_no_time_while_they_load(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        table = Table(catalogue, Setup(RANDOM, limit=BYOYOMI))
+        ran: list[bool] = []
+
+        class Slow:
+            def choose(self, _: ShogiGame) -> Move:
+                ran.append(table.session.clock_runs)
+                return Move.from_usi("7g7f")
+
+        def load(*_: object) -> Slow:
+            ran.append(table.session.clock_runs)
+            return Slow()
+
+        monkeypatch.setattr("keisei.web.table._open", load)
+        watched(table)
+        await table.settled()
+        assert ran == [False, True]
+        assert table.session.clock_runs
+
+    run(story())
+
+
+def test_a_machine_that_fails_does_not_lose_on_time(runs: Path) -> None:
+    async def story() -> None:
+        table = Table(
+            Catalogue(runs, ["usi:no-such-engine"]),
+            Setup(black=Seat("named:usi:no-such-engine"), limit=BYOYOMI),
+        )
+        watched(table)
+        await table.settled()
+        assert table.paused
+        assert not table.session.clock_runs
+
+    run(story())
+
+
 def test_a_game_from_a_file_belongs_to_people(catalogue: Catalogue) -> None:
     async def story() -> None:
         table = Table(catalogue, Setup(white=RANDOM))
@@ -308,18 +443,59 @@ def test_a_game_from_a_file_belongs_to_people(catalogue: Catalogue) -> None:
     run(story())
 
 
+# ---- all tables ----
+
+
 def test_a_page_finds_its_table_again(catalogue: Catalogue) -> None:
     async def story() -> None:
         tables = Tables()
         first = Table(catalogue)
-        watched(first)
-        tables.add(first)
+        tables.attach(first, page)
         others = [Table(catalogue) for _ in range(MOST_TABLES + 3)]
         for table in others:
-            tables.add(table)
+            tables.attach(table, page)
+            await table.detach(page)
         assert tables.find(first.id) is first, "it is watched"
         assert tables.find(others[0].id) is None
         assert tables.find(others[-1].id) is others[-1]
         assert tables.find("../etc/passwd") is None
+
+    run(story())
+
+
+def test_where_all_tables_are_taken_there_is_no_other(catalogue: Catalogue) -> None:
+    async def story() -> None:
+        tables = Tables()
+        taken = [Table(catalogue) for _ in range(MOST_TABLES)]
+        for table in taken:
+            tables.attach(table, page)
+        late = Table(catalogue)
+        with pytest.raises(KeiseiError, match=f"{MOST_TABLES} tables are taken"):
+            tables.attach(late, page)
+        assert not late.is_watched
+        assert tables.find(late.id) is None
+        tables.attach(taken[0], lambda: None)  # another page at the same table
+        await taken[1].detach(page)
+        tables.attach(late, page)
+        assert tables.find(late.id) is late
+        assert tables.find(taken[1].id) is None
+
+    run(story())
+
+
+def test_a_page_that_connects_again_is_told_once(catalogue: Catalogue) -> None:
+    async def story() -> None:
+        tables, table = Tables(), Table(catalogue)
+        told: list[int] = []
+
+        def listen() -> None:
+            told.append(table.session.length)
+
+        tables.attach(table, listen)
+        tables.attach(table, listen)
+        table.move("7g7f")
+        assert told == [1]
+        await table.detach(listen)
+        assert not table.is_watched
 
     run(story())

@@ -57,20 +57,25 @@ _SECONDS: Final = re.compile(r"T([0-9]{1,7}(?:\.[0-9]{1,9})?)\s*")
 
 def read_csa(text: str) -> list[GameRecord]:
     """Read all the games of a CSA text. `NotationError` if there is none, or a faulty one."""
-    games = []
+    return list(iter_csa(text))
+
+
+def iter_csa(text: str) -> Iterator[GameRecord]:
+    """The same one game after the other: what comes after those that are taken is not read."""
+    is_empty = True
     reader = _GameReader()
     for statement in _statements(text):
         if statement.text.strip() == "/":
             if reader.has_content:
-                games.append(reader.record())
+                yield reader.record()
+                is_empty = False
             reader = _GameReader()
         else:
             reader.read(statement)
     if reader.has_content:
-        games.append(reader.record())
-    if not games:
+        yield reader.record()
+    elif is_empty:
         raise NotationError("no game in this text; a CSA game has at least a start, such as 'PI'")
-    return games
 
 
 def write_csa(

@@ -2,19 +2,20 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from keisei.errors import NotationError
 from keisei.files import read_bytes, write_atomically
-from keisei.shogi.notation.csa import read_csa, write_csa
+from keisei.shogi.notation.csa import iter_csa, read_csa, write_csa
 from keisei.shogi.notation.csa_headers import CsaVersion
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.losses import Detail, Loss, losses
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.text import SHIFT_JIS, UTF8, decode, encode, known_encoding
-from keisei.shogi.notation.usi import read_usi
+from keisei.shogi.notation.usi import iter_usi, read_usi
 
 
 class _Format(NamedTuple):
@@ -22,6 +23,9 @@ class _Format(NamedTuple):
 
     name: str
     read: Callable[[str], list[GameRecord]]
+    read_first: Callable[[str], GameRecord]
+    """The first game alone, without variations."""
+
     write: Callable[[GameRecord], str] | None
     """None for CSA, which can hold several games and takes options."""
 
@@ -35,15 +39,26 @@ class _Format(NamedTuple):
 _CSA: Final = _Format(
     "CSA",
     read_csa,
+    lambda text: next(iter_csa(text)),
     None,
     UTF8,
     frozenset({Detail.VARIATION, Detail.BOOKMARK, Detail.MOVE_NUMBER, Detail.DEFAULT}),
 )
 _KIF: Final = _Format(
-    "KIF", lambda text: [read_kif(text)], write_kif, SHIFT_JIS, frozenset({Detail.FRACTION})
+    "KIF",
+    lambda text: [read_kif(text)],
+    partial(read_kif, variations=False),
+    write_kif,
+    SHIFT_JIS,
+    frozenset({Detail.FRACTION}),
 )
 _KI2: Final = _Format(
-    "KI2", lambda text: [read_ki2(text)], write_ki2, SHIFT_JIS, frozenset({Detail.TIME})
+    "KI2",
+    lambda text: [read_ki2(text)],
+    partial(read_ki2, variations=False),
+    write_ki2,
+    SHIFT_JIS,
+    frozenset({Detail.TIME}),
 )
 
 _FORMATS: Final = {
@@ -72,6 +87,17 @@ def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
     """All the games of a file's content; the suffix of its `name` says which format it is."""
     path = Path(name)
     reader = _reader_of(path)
+    try:
+        return reader(decode(data))
+    except NotationError as error:
+        raise _in_file(error, path) from error
+
+
+def read_first_game(data: bytes, name: str | os.PathLike[str]) -> GameRecord:
+    """The first game of a file's content, without variations; nothing after it is read."""
+    path = Path(name)
+    is_usi = path.suffix.lower() in USI_SUFFIXES
+    reader = _first_of_usi if is_usi else _format_of(path).read_first
     try:
         return reader(decode(data))
     except NotationError as error:
@@ -153,6 +179,10 @@ def format_name(path: str | os.PathLike[str]) -> str:
 
 def _reader_of(path: Path) -> Callable[[str], list[GameRecord]]:
     return read_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
+
+
+def _first_of_usi(text: str) -> GameRecord:
+    return next(iter_usi(text))
 
 
 def _format_of(path: Path) -> _Format:

@@ -49,9 +49,12 @@ _MOVES_PER_LINE: Final = 6
 _MOVE_WIDTH: Final = 14
 
 
-def read_ki2(text: str) -> GameRecord:
-    """Read a KI2 text: the game, and its variations. `NotationError` says where it is faulty."""
-    return _Ki2Reader().read(text)
+def read_ki2(text: str, *, variations: bool = True) -> GameRecord:
+    """Read a KI2 text: the game, and its variations if they are wanted.
+
+    `NotationError` says where it is faulty.
+    """
+    return _Ki2Reader().read(text, variations=variations)
 
 
 def write_ki2(record: GameRecord) -> str:

@@ -35,9 +35,12 @@ _BRANCH_MARK: Final = re.compile(r"\+?\s*")
 _COLUMN_TITLES: Final = "手数----指手---------消費時間--"
 
 
-def read_kif(text: str) -> GameRecord:
-    """Read a KIF text: the game, and its variations. `NotationError` says where it is faulty."""
-    return _KifReader().read(text)
+def read_kif(text: str, *, variations: bool = True) -> GameRecord:
+    """Read a KIF text: the game, and its variations if they are wanted.
+
+    `NotationError` says where it is faulty.
+    """
+    return _KifReader().read(text, variations=variations)
 
 
 def write_kif(record: GameRecord) -> str:

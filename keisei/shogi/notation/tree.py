@@ -51,11 +51,13 @@ class TreeReader(ABC):
         """Number of the next move of the current line."""
         return self._branch_ply + self.current.length
 
-    def read(self, text: str) -> GameRecord:
-        """Read a whole text."""
+    def read(self, text: str, *, variations: bool = True) -> GameRecord:
+        """Read a whole text, or all that comes before the variations."""
         lines = split_lines(text)
         content = False
         for line in lines:
+            if not variations and _branch_of(line) is not None:
+                break
             if line.text.strip() and not line.text.lstrip().startswith("#"):
                 self._read_line(line)
                 content = True
@@ -84,7 +86,7 @@ class TreeReader(ABC):
                 self._current.add_bookmark(text.removeprefix(_BOOKMARK).strip())
         elif is_summary(text):
             self._read_summary(line)
-        elif (branch := _BRANCH.fullmatch(half_width(line.text))) is not None:
+        elif (branch := _branch_of(line)) is not None:
             self._branch(line, int(branch[1]), branch.start(1) + 1)
         elif self._current is not None:
             self.read_body(line)
@@ -143,6 +145,11 @@ class TreeReader(ABC):
             self._main = (moves, result)
         elif moves or result is not None:
             self._variations.append(Variation(self._branch_ply, moves, result, current.comment))
+
+
+def _branch_of(line: SourceLine) -> re.Match[str] | None:
+    """The first line of a variation, with its move's number; None if it is another line."""
+    return _BRANCH.fullmatch(half_width(line.text))
 
 
 def remark_lines(comment: str, bookmark: str = "") -> list[str]:
