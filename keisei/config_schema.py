@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.run_files import RUNS
 
@@ -72,7 +73,7 @@ class EnvConfig(Section):
         "core46", description="Observation planes by name: core46, core46+check ... core46+all."
     )
     num_games: Positive = Field(256, description="Games that each learner plays in lockstep.")
-    ply_limit: Annotated[int, Field(gt=0, le=20_000)] = Field(
+    ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         256, description="Ply at which a game is a draw; such draws are counted apart."
     )
     opening_plies: NonNegative = Field(
@@ -302,7 +303,7 @@ class EvaluationConfig(Section):
     opponents: tuple[Text, ...] = Field(
         ("random", "greedy"), description="Who is played, by words: random, alphabeta:2, usi:..."
     )
-    ply_limit: Annotated[int, Field(gt=0, le=20_000)] = Field(
+    ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         512, description="Ply at which a game is a draw; longer than in self-play: wins take time."
     )
     opening_plies: NonNegative = Field(4, description="Random plies at the start of each game.")

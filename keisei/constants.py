@@ -29,6 +29,9 @@ There are at most 567 drops; the men of one side, all on the board, have fewer t
 MAX_PLY: Final = 65_535
 """The largest ply that a position can count to."""
 
+MAX_PLY_LIMIT: Final = 20_000
+"""The latest ply at which games can be made to end as draws."""
+
 MAX_MOVE_NUMBER: Final = 30_000
 """The largest move number that a position may be set up with."""
 

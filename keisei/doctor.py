@@ -90,7 +90,7 @@ class Extra(NamedTuple):
 
 EXTRAS = {
     "envs": Extra(("gymnasium", "pettingzoo"), "Gymnasium and PettingZoo environments"),
-    "web": Extra(("nicegui",), "board and dashboard in the browser"),
+    "web": Extra(("nicegui", "uvicorn", "wsproto"), "board and dashboard in the browser"),
     "sweep": Extra(("optuna",), "search for good settings"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),
     "ray": Extra(("ray",), "self-play on a cluster"),

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.evaluation import standards
 from keisei.search.gumbel import TreeSearch
@@ -28,7 +29,6 @@ MATE_PLIES: Final = 3
 _ROOM: Final = 64
 """Plies that a search may look beyond the end of the game before it meets a ply limit."""
 
-_MAX_PLY: Final = 20_000
 _ACTIONS: Final = PolicyOutputMapper()
 
 
@@ -176,7 +176,7 @@ def _positions_of(start: Diagram, moves: list[Move], ply_limit: int) -> tuple[Ve
     Each game has its own history, so that planes and search know of repetitions. Where a move ends
     the game, the position after it is left out.
     """
-    longest = min(start.move_number + len(moves) + _ROOM, _MAX_PLY)
+    longest = min(start.move_number + len(moves) + _ROOM, MAX_PLY_LIMIT)
     settings = {
         "starts": [start],
         "ply_limit": max(ply_limit, longest),

@@ -40,10 +40,12 @@ def export(
     with progress_bar() as progress:
         progress.add_task("exporting", total=None)
 
-        from keisei.checkpoints.network import load_network
-        from keisei.onnx.export import export_onnx
+        from keisei.evaluation.judges import load_stored
 
-        network = load_network(model)
+        network = load_stored(model)
+
+        from keisei.onnx.export import export_onnx  # only now it is sure that there is a torch
+
         target = Path(f"{network.name}{SUFFIX}") if output is None else output
         _require_free(target, force)
         data = export_onnx(network)

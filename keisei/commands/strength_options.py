@@ -5,12 +5,12 @@ from typing import Annotated, Final
 
 import typer
 
+from keisei.constants import MAX_PLY_LIMIT
 from keisei.run_files import LADDER
 
 MAX_SEED: Final = 1 << 53
 """So large that it still is the same number in everybody's JSON."""
 
-MAX_PLIES: Final = 20_000
 DEFAULT_STORE: Final = Path(LADDER)
 
 PLAYER_HELP: Final = (
@@ -19,9 +19,11 @@ PLAYER_HELP: Final = (
 
 Games = Annotated[int, typer.Option(min=1, help="Games of each two players.")]
 OpeningPlies = Annotated[
-    int, typer.Option(min=0, max=MAX_PLIES, help="Random plies at the start of each game.")
+    int, typer.Option(min=0, max=MAX_PLY_LIMIT, help="Random plies at the start of each game.")
 ]
-PlyLimit = Annotated[int, typer.Option(min=1, max=MAX_PLIES, help="Ply at which a game is a draw.")]
+PlyLimit = Annotated[
+    int, typer.Option(min=1, max=MAX_PLY_LIMIT, help="Ply at which a game is a draw.")
+]
 Seed = Annotated[
     int, typer.Option(min=0, max=MAX_SEED, help="First seed; those of stored games are skipped.")
 ]

@@ -33,13 +33,16 @@ def usi(
             raise KeiseiError(f"--set {text}: expected NAME=VALUE, such as Simulations=64")
         settings = settings.with_option(name.strip(), value.strip())
     if log is not None:
-        logging.basicConfig(
-            filename=log,
-            encoding="utf-8",
-            level=logging.DEBUG,
-            format="%(asctime)s.%(msecs)03d %(name)s %(message)s",
-            datefmt="%H:%M:%S",
-        )
+        try:
+            logging.basicConfig(
+                filename=log,
+                encoding="utf-8",
+                level=logging.DEBUG,
+                format="%(asctime)s.%(msecs)03d %(name)s %(message)s",
+                datefmt="%H:%M:%S",
+            )
+        except OSError as error:
+            raise KeiseiError(f"--log: cannot write {log}: {error.strerror}") from None
         for chatty in ("numba", "matplotlib", "torch"):
             logging.getLogger(chatty).setLevel(logging.WARNING)
 

@@ -21,6 +21,10 @@ MOST_COLUMNS: Final = 1024
 """Metrics that are kept; those that come later are left out, so that memory is bounded."""
 
 
+LARGEST: Final = 1e100
+"""Values beyond this are no measurements, and would make infinity of every sum."""
+
+
 class Curve(NamedTuple):
     """A metric over time, each array ``[points]``. Points without a finite value are left out."""
 
@@ -64,12 +68,12 @@ class Curves:
 
         Args:
             x: ``[rows, axes]``.
-            values: ``[rows, columns]``, with as many columns as there are by now; NaN and infinity
-                stand for no value.
+            values: ``[rows, columns]``, with as many columns as there are by now; NaN, infinity
+                and numbers that cannot be added up stand for no value.
         """
         if len(x) == 0:
             return
-        values = np.where(np.isfinite(values), values, np.nan)
+        values = np.where(np.abs(values) <= LARGEST, values, np.nan)
         self._widen(values.shape[1])
         points = (self.rows + np.arange(len(x))) // self.stride
         starts = np.flatnonzero(np.diff(points, prepend=-1))

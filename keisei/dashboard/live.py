@@ -1,6 +1,6 @@
 """The games that a run is playing right now, as its ``live.json`` tells."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -42,8 +42,13 @@ def read_live(folder: RunsFolder, name: str, known: LiveGames | None = None) -> 
         return LiveGames(
             float(fields["time"]),
             int(fields["update"]),
-            tuple(LiveBoard(str(game["sfen"]), game.get("last_move")) for game in fields["games"]),
+            tuple(_board(game) for game in fields["games"]),
             stamp,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _board(game: Any) -> LiveBoard:
+    move = game.get("last_move")
+    return LiveBoard(str(game["sfen"]), None if move is None else str(move))

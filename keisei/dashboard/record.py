@@ -110,27 +110,27 @@ class Record:
     def take(self, lines: Iterable[bytes]) -> None:
         """Read on, in lines without their newlines."""
         steps: list[Mapping[str, Any]] = []
-        newest: Mapping[str, Any] | None = None
+        taken = 0
         for line in lines:
             try:
                 fields = orjson.loads(line)
                 if fields["event"] == journal.STEP:
-                    newest = fields
                     steps.append(fields)
                 else:
-                    self._take_newest(newest)
-                    newest = None
+                    self._take_newest(steps[taken:])
+                    taken = len(steps)
                     self._take_entry(Entry.from_fields(fields))
-            except (ValueError, KeyError, TypeError, OverflowError):
+            except (ValueError, KeyError, TypeError):
                 self.broken_lines += bool(line.strip())
-        self._take_newest(newest)
+        self._take_newest(steps[taken:])
         self._append(steps)
 
-    def _take_newest(self, step: Mapping[str, Any] | None) -> None:
+    def _take_newest(self, steps: Sequence[Mapping[str, Any]]) -> None:
         """The newest step tells how the run is doing. The others need not become entries."""
-        if step is not None:
-            with suppress(ValueError, OverflowError):  # its numbers are counted as broken later
+        for step in reversed(steps):
+            with suppress(ValueError):  # its numbers are counted as broken later
                 self.standing.take(Entry.from_fields(step))
+                return
 
     def _take_entry(self, entry: Entry) -> None:
         self.standing.take(entry)
@@ -153,6 +153,8 @@ class Record:
             by_layout: dict[tuple[str, ...], tuple[list[int], list[list[Any]]]] = {}
             for row, step in enumerate(steps):
                 metrics = step["metrics"]
+                if not isinstance(metrics, dict):
+                    raise TypeError("metrics have names")
                 rows, values = by_layout.setdefault(tuple(metrics), ([], []))
                 rows.append(row)
                 values.append(list(metrics.values()))
@@ -160,9 +162,10 @@ class Record:
                 (rows, self._columns_of(layout), np.array(values, float))
                 for layout, (rows, values) in by_layout.items()
             ]
-            if not np.isfinite(x).all() or any(numbers.ndim != 2 for _, _, numbers in parts):
+            is_known = (np.abs(x) <= journal.LARGEST).all()  # NaN is not
+            if not is_known or any(numbers.ndim != 2 for _, _, numbers in parts):
                 raise ValueError("something is no number")
-        except (ValueError, KeyError, TypeError, OverflowError):
+        except (ValueError, KeyError, TypeError):
             if len(steps) == 1:
                 self.broken_lines += 1
                 return

@@ -60,6 +60,15 @@ def load_judge(path: Path, *, device: str = "cpu", threads: int = 0) -> NamedJud
             model.ply_limit,
         )
     chosen = device_config(device, threads)
+    return judge_of(load_stored(path), chosen)
+
+
+def load_stored(path: Path) -> "StoredNetwork":
+    """The network of a run or a checkpoint.
+
+    Raises:
+        KeiseiError: There is none, it is damaged, or torch is not installed.
+    """
     try:
         from keisei.checkpoints.network import load_network
     except ModuleNotFoundError as error:
@@ -69,7 +78,7 @@ def load_judge(path: Path, *, device: str = "cpu", threads: int = 0) -> NamedJud
             f"{path}: runs and checkpoints need torch, which is not installed; an ONNX file needs "
             "none: keisei export writes it, on a machine that has torch"
         ) from error
-    return judge_of(load_network(path), chosen)
+    return load_network(path)
 
 
 def judge_of(network: "StoredNetwork", device: DeviceConfig) -> NamedJudge:

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from keisei.config_schema import MatePlies, Text
+from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.shogi.features import FeatureSpec, feature_spec
 
@@ -68,7 +69,7 @@ class OnnxFacts(BaseModel):
     mate_plies: MatePlies
     """Mates of up to so many plies are played by rule where its run measures it."""
 
-    ply_limit: Annotated[int, Field(gt=0, le=20_000)]
+    ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)]
     """The ply at which games are drawn where its run measures it; it sees how far that is."""
 
     @classmethod

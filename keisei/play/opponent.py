@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keisei.constants import MAX_PLY_LIMIT
 from keisei.evaluation.choices import BROKE_RULES, RESIGNS
 from keisei.evaluation.network_player import PolicyPlayer
 from keisei.evaluation.player import Player
@@ -26,8 +27,6 @@ from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.vector import VectorShogi
 
 _ACTIONS = PolicyOutputMapper()
-_LONGEST = 20_000
-"""The largest ply limit of an environment."""
 
 
 class Candidate(NamedTuple):
@@ -132,7 +131,7 @@ def _environment(game: ShogiGame) -> VectorShogi:
     env = VectorShogi(
         1,
         starts=[game.start],
-        ply_limit=min(game.ply_limit, _LONGEST),
+        ply_limit=min(game.ply_limit, MAX_PLY_LIMIT),
         declaration=DeclarationRule.OFF,
     )
     for action in game.actions.tolist():

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MOVE_BUFFER
+from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit, jit_inner
@@ -30,6 +31,7 @@ MOST_PLIES: Final = 255
 """Mates beyond this length are not found."""
 
 _LEFT, _USED = 0, 1
+_ACTIONS: Final = PolicyOutputMapper()
 
 
 class Verdict(Enum):
@@ -37,6 +39,9 @@ class Verdict(Enum):
 
     MATE = "mate"
     NO_MATE = "no mate"
+    REPETITION = "repetition"
+    """No mate was found, but the only escapes are repetitions: looking on would find no more."""
+
     UNKNOWN = "unknown"
 
 
@@ -101,8 +106,8 @@ class MateSolver:
         phi, delta, _, repeats = self._known(game)
         if delta == FOR_EVER and phi == 0:
             return Verdict.MATE, self._line(game)
-        if phi == FOR_EVER and delta == 0 and not repeats:
-            return Verdict.NO_MATE, []
+        if phi == FOR_EVER and delta == 0:
+            return (Verdict.REPETITION if repeats else Verdict.NO_MATE), []
         return Verdict.UNKNOWN, []
 
     def _known(self, game: ShogiGame) -> tuple[int, int, int, bool]:
@@ -120,27 +125,14 @@ class MateSolver:
 
     def _line(self, game: ShogiGame) -> list[Move]:
         """The attacker takes the shortest way that is known, the defender the longest."""
-        line: list[Move] = []
-        is_attack = True
-        while len(line) < MOST_PLIES:
-            ways = []
-            for move in game.legal_moves:
-                game.push(move)
-                _, delta, length, _ = self._known(game)
-                # Of the side that is to move after it: the defender can't escape, or is mated.
-                if is_attack and delta == 0 and game.in_check:
-                    ways.append((-length, move))
-                elif not is_attack and delta == FOR_EVER:
-                    ways.append((length, move))
-                game.pop()
-            if not ways:
-                break
-            _, move = max(ways, key=lambda way: way[0])
-            line.append(move)
-            game.push(move)
-            is_attack = not is_attack
-        for _ in line:
-            game.pop()
+        positions = new_positions(1)
+        positions[0] = game.position
+        actions = np.zeros(MOST_PLIES, dtype=np.uint16)
+        number = _write_line(positions[0], self._memory, actions)
+        turn, line = game.turn, []
+        for action in actions[:number].tolist():
+            line.append(_ACTIONS.move(action, turn))
+            turn = turn.opponent
         return line
 
 
@@ -152,6 +144,28 @@ def _solve(position: Record, memory: _Memory, nodes: int) -> None:
     if memory.keys[place] != 0 and (memory.phis[place] == 0 or memory.deltas[place] == 0):
         return
     _look(position, 0, True, FOR_EVER, FOR_EVER, memory)
+
+
+@jit
+def _write_line(position: Record, memory: _Memory, line: npt.NDArray[np.uint16]) -> int:
+    """Play the mate that is known and write its moves into `line`; returns how many there are."""
+    number = 0
+    while number < len(line):
+        is_attack = number % 2 == 0
+        best, best_length = -1, 0
+        for k in range(_write_moves(position, 0, is_attack, memory)):
+            place = _place_of(memory, memory.child_keys[0, k])
+            if memory.keys[place] == 0 or memory.deltas[place] != (0 if is_attack else FOR_EVER):
+                continue
+            length = int64(memory.lengths[place])
+            if best < 0 or (length < best_length if is_attack else length > best_length):
+                best, best_length = k, length
+        if best < 0:
+            break
+        line[number] = memory.moves[0, best]
+        play(position, int64(line[number]))
+        number += 1
+    return number
 
 
 @jit

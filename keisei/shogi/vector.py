@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from keisei.constants import NUM_ACTIONS
+from keisei.constants import MAX_PLY_LIMIT, NUM_ACTIONS
 from keisei.errors import IllegalMoveError, KeiseiError
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.diagram import Diagram
@@ -44,8 +44,6 @@ from keisei.shogi.vector_state import (
     require_sound_state,
     start_records,
 )
-
-_MAX_PLY_LIMIT = 20_000
 
 
 class VectorStep(NamedTuple):
@@ -118,8 +116,8 @@ class VectorShogi:
         """
         _require_range("num_games", num_games, 1, 1 << 24)
         _require_range("first_game", first_game, 0, 1 << 32)
-        _require_range("opening_plies", opening_plies, 0, _MAX_PLY_LIMIT)
-        _require_range("ply_limit", ply_limit, 1, _MAX_PLY_LIMIT)
+        _require_range("opening_plies", opening_plies, 0, MAX_PLY_LIMIT)
+        _require_range("ply_limit", ply_limit, 1, MAX_PLY_LIMIT)
         self.num_games = num_games
         self.first_game = first_game
         self.features = feature_spec(features) if isinstance(features, str) else features

@@ -35,6 +35,10 @@ INTERRUPTED: Final = "interrupted"
 """The reason when the user ended the run."""
 
 
+LARGEST: Final = 1e15
+"""What is counted or timed is less: a million plies a second for thirty years."""
+
+
 def is_orderly_end(reason: str) -> bool:
     """Whether a run ended as it or its user wanted, not by an error."""
     return reason in FINISHED_REASONS or reason == INTERRUPTED
@@ -69,7 +73,10 @@ class Entry:
     @classmethod
     def from_line(cls, line: bytes) -> Self:
         """Read a line; raises `ValueError` if it is torn or no entry."""
-        return cls.from_fields(json.loads(line))
+        try:
+            return cls.from_fields(json.loads(line))
+        except RecursionError:
+            raise ValueError("no entry of a journal: too deep") from None
 
     @classmethod
     def from_fields(cls, fields: Any) -> Self:
@@ -77,22 +84,29 @@ class Entry:
         try:
             return cls(
                 event=str(fields["event"]),
-                update=int(fields["update"]),
-                timestep=int(fields["timestep"]),
-                total_timesteps=int(fields["total_timesteps"]),
-                games=int(fields["games"]),
-                seconds=float(fields["seconds"]),
-                time=float(fields["time"]),
+                update=int(_known_number(fields["update"])),
+                timestep=int(_known_number(fields["timestep"])),
+                total_timesteps=int(_known_number(fields["total_timesteps"])),
+                games=int(_known_number(fields["games"])),
+                seconds=float(_known_number(fields["seconds"])),
+                time=float(_known_number(fields["time"])),
                 metrics={
                     str(name): math.nan if value is None else float(value)
                     for name, value in fields.get("metrics", {}).items()
                 },
-                facts=dict(fields.get("facts", {})),
+                facts=dict(fields.get("facts", {}).items()),
                 path=str(fields.get("path", "")),
                 reason=str(fields.get("reason", "")),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"no entry of a journal: {error!r}") from error
+
+
+def _known_number(value: Any) -> float:
+    """A number that can be reckoned with: a count of something, or a time."""
+    if not isinstance(value, int | float) or not abs(value) <= LARGEST:  # NaN is neither
+        raise ValueError(f"no entry of a journal: {value!r} is no number up to {LARGEST:g}")
+    return value
 
 
 def _number(value: float) -> float | None:

@@ -176,7 +176,7 @@ def strengths(metrics: Mapping[str, float]) -> dict[str, Strength]:
         low, high, as_black, as_white = (
             metrics.get(stem + kind, math.nan) for kind in ("low", "high", "as_black", "as_white")
         )
-        found[opponent] = Strength(score, low, high, as_black, as_white, round(games))
+        found[opponent] = Strength(score, low, high, as_black, as_white, round(finite(games)))
     return found
 
 

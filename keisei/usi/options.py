@@ -7,6 +7,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.shogi.rules import DeclarationRule
 
@@ -118,7 +119,7 @@ OPTIONS: Final = (
             ("NoEnteringKing", DeclarationRule.OFF),
         ),
     ),
-    Option("MaxMovesToDraw", "max_moves", (0, 20_000)),
+    Option("MaxMovesToDraw", "max_moves", (0, MAX_PLY_LIMIT)),
     Option("Seed", "seed", (0, 2**31 - 1)),
     Option("USI_Ponder", "ponder", is_announced=False),
     Option("USI_Hash", "megabytes", (1, 1 << 20), is_announced=False),

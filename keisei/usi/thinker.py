@@ -42,9 +42,10 @@ BATCHES_NEAR_THE_END: Final = 6
 BATCHES_KEPT_BACK: Final = 1.5
 """How many of the slowest batches must fit into the time that is left for another to begin."""
 
-MATE_SLICE: Final = 20_000
-"""Positions that the mate solver looks at between two looks at the clock."""
+MATE_SLICE: Final = 1_000
+"""Positions that the mate solver looks at between two looks at the clock: 5 to 25 ms."""
 
+_MATE_IN_ONE: Final = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 _PLY_STEP: Final = 256
 _ACTIONS: Final = PolicyOutputMapper()
 
@@ -99,7 +100,7 @@ class Thinker:
         loaded = self._loaded
         if loaded is None or self._built_for[:1] != _build(settings)[:1]:
             loaded = self._load(settings.threads)
-        search = GameSearch(loaded.judge, walks=settings.batch, megabytes=settings.megabytes)
+        search = self._new_search(loaded, settings)
         game = ShogiGame()
         search.begin(game, ply_limit=loaded.ply_limit)
         for _ in range(2):
@@ -108,10 +109,23 @@ class Thinker:
         search.begin(ShogiGame(_position_after(game, reply[:2])), ply_limit=loaded.ply_limit)
         search.forget()
         MateSearch(MATE_PLIES).line(game)
-        self._solver.solve(game, 100)
+        for position in (game, ShogiGame(_MATE_IN_ONE)):
+            self._solver.solve(position, 100)
         self._solver.forget()
         self._loaded, self._search = loaded, search
         self._built_for = _build(settings)
+
+    def _new_search(self, loaded: NamedJudge, settings: Settings) -> GameSearch:
+        """A search with the memory that is asked for; or with the usual one, if there is less."""
+        megabytes, usual = settings.megabytes, Settings().megabytes
+        while True:
+            try:
+                return GameSearch(loaded.judge, walks=settings.batch, megabytes=megabytes)
+            except MemoryError:
+                if megabytes <= usual:
+                    raise KeiseiError(f"there is no memory for a tree of {megabytes} MB") from None
+                self._output.explain(f"no memory for a tree of {megabytes} MB, it has {usual} MB")
+                megabytes = usual
 
     def new_game(self) -> None:
         """Forget what was thought about the game before."""
@@ -150,7 +164,10 @@ class Thinker:
             verdict, line = self._solver.solve(game, MATE_SLICE)
         if verdict is Verdict.MATE:
             return " ".join(move.usi for move in line)
-        return "nomate" if verdict is Verdict.NO_MATE else "timeout"
+        if verdict is Verdict.NO_MATE:
+            return "nomate"
+        job.wait_until_it_may_answer()  # time without a limit does not run out
+        return "timeout"
 
     # ---- how a move is found ----
 

@@ -10,9 +10,8 @@ import hmac
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -23,6 +22,8 @@ MAX_REQUEST_BYTES: Final = 1 << 20
 """The largest request, uploads included: a game of 500 moves has 30 kB as KIF."""
 
 COOKIE: Final = "keisei-token"
+
+_FOREIGN: Final = "Requests of other sites' pages are not answered."
 
 _LOOPBACK_NAMES: Final = frozenset({"localhost"})
 
@@ -100,14 +101,16 @@ class Guard:
         if not self._is_ours(host):
             return 421, f"This is not {host or 'a host without a name'}. Use the printed address."
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            return 403, "Requests of other sites' pages are not answered."
-        if scope["type"] == "websocket":
+        if origin is not None and origin.lower().partition("://")[2] != host.lower():
+            return 403, _FOREIGN
+        if scope["type"] == "websocket":  # these always have an origin
             return None
-        if "transfer-encoding" in headers and "content-length" not in headers:
+        if _is_part_of_another_page(headers):
+            return 403, _FOREIGN
+        if "transfer-encoding" in headers:  # whatever it says about its length besides
             return 411, "Say how long it is."
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._max_bytes:
+        if not _is_at_most(length, self._max_bytes):
             return 413, f"At most {self._max_bytes} bytes are accepted."
         return None
 
@@ -128,11 +131,9 @@ class Guard:
         return address is not None and (not self._only_loopback or address.is_loopback)
 
     def _has_cookie(self, header: str) -> bool:
-        try:
-            morsel = SimpleCookie(header).get(self._cookie)
-        except CookieError:
-            return False
-        return morsel is not None and self._is_token(morsel.value)
+        """Whether the token is among the cookies; those of other programs may be malformed."""
+        pairs = (part.strip().partition("=") for part in header.split(";"))
+        return any(name == self._cookie and self._is_token(value) for name, _, value in pairs)
 
     def _is_token(self, text: str) -> bool:
         return self._token is not None and hmac.compare_digest(text.encode(), self._token.encode())
@@ -148,21 +149,37 @@ class Guard:
             await _refuse(scope, send, 401, "Open the address that keisei printed, with its token.")
             return
         rest = urlencode([(name, value) for name, value in query if name != "token"])
-        # One slash in front: '//host' would lead to another server.
-        place = "/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else "")
+        # One slash in front: '//host' and '/\host' would lead to another server.
+        place = "/" + quote(scope["path"].lstrip("/\\")) + (f"?{rest}" if rest else "")
         cookie = f"{self._cookie}={token}; Path=/; HttpOnly; SameSite=Lax"
         await send(
             {
                 "type": "http.response.start",
                 "status": 303,
                 "headers": [
-                    (b"location", place.encode("ascii", "ignore")),
+                    (b"location", place.encode("ascii")),
                     (b"set-cookie", cookie.encode("latin-1")),
                     *_HEADERS,
                 ],
             }
         )
         await send({"type": "http.response.body", "body": b""})
+
+
+def _is_part_of_another_page(headers: dict[str, str]) -> bool:
+    """Whether a page of another origin asks, for a picture or a frame: these have no ``Origin``.
+
+    Browsers say so of every request. Who follows a link from there to here may.
+    """
+    if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+        return False
+    kind = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest", "document")
+    return kind != ("navigate", "document")
+
+
+def _is_at_most(length: str, most: int) -> bool:
+    """Whether a ``Content-Length`` is a number, and not a larger one."""
+    return length.isdecimal() and len(length) <= len(str(most)) and int(length) <= most
 
 
 def _names_of(host: str) -> frozenset[str]:

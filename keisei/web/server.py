@@ -33,6 +33,8 @@ LOOPBACK: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8360
 """Where the first server listens; the next ones on the ports that follow."""
 
+_ALL_OF_IPV4: Final = "0.0.0.0"
+_ALL_OF_IPV6: Final = "::"
 _TRIED_PORTS: Final = 20
 _LAST_PORT: Final = 65535
 _GOODBYE_SECONDS: Final = 2
@@ -101,36 +103,46 @@ def listen(host: str = LOOPBACK, port: int | None = None) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except (socket.gaierror, UnicodeError):
         raise KeiseiError(f"there is no host {host!r}") from None
+    # '::' means all addresses, those of IPv4 too, wherever one socket can have both.
+    both = host == _ALL_OF_IPV6 and socket.has_dualstack_ipv6()
     ports = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _TRIED_PORTS), 0]
     for tried in ports:
         try:
-            return socket.create_server((host, tried), family=family)
+            return socket.create_server((host, tried), family=family, dualstack_ipv6=both)
         except OSError as error:
             reason = error
     hint = "; another --port may be free" if port else ""
-    raise KeiseiError(f"cannot listen on {host}:{ports[-1]}: {reason.strerror}{hint}")
+    raise KeiseiError(f"cannot listen on {_in_url(host)}:{ports[-1]}: {reason.strerror}{hint}")
 
 
 def address_of(listener: socket.socket, host: str, token: str | None) -> str:
     """What to type into a browser."""
     port = listener.getsockname()[1]
-    if host in ("0.0.0.0", "::"):
-        host = _own_address()
-    name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    if host in (_ALL_OF_IPV4, _ALL_OF_IPV6):
+        host = _own_address(listener)
+    return f"http://{_in_url(host)}:{port}/" + (f"?token={token}" if token else "")
 
 
-def _own_address() -> str:
-    """Under which address other machines reach this one; its name where there is no network.
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _own_address(listener: socket.socket) -> str:
+    """Under which address other machines reach a socket; this one's name if there is no network.
 
     A UDP socket that is connected sends nothing, but knows from where it would.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        try:
-            sender.connect(("192.0.2.1", 9))  # an address that is reserved for documentation
+    # Addresses that are reserved for documentation.
+    anybody = [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]
+    if listener.family == socket.AF_INET:
+        del anybody[1]
+    elif listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
+        del anybody[0]
+    for family, address in anybody:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sender:
+            sender.connect((address, 9))
             return str(sender.getsockname()[0])
-        except OSError:
-            return socket.gethostname()
+    return socket.gethostname()
 
 
 def _checked(token: str | None) -> str | None:
@@ -172,7 +184,7 @@ def _answer(app: App, listener: socket.socket) -> None:
         app,
         log_level="warning",
         ws="wsproto",
-        ws_max_size=MAX_REQUEST_BYTES,
+        ws_max_size=MAX_REQUEST_BYTES,  # which its releases before 0.46 do not mind
         timeout_graceful_shutdown=_GOODBYE_SECONDS,
         server_header=False,
     )

@@ -12,12 +12,13 @@ from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.record import Ending, GameRecord, Result
 from keisei.shogi.pieces import Color
-from tests.analysis.judges import MaterialJudge, short_game
+from tests.analysis.games import short_game
+from tests.judges import KnownJudge, by_place
 
 
 @pytest.fixture(scope="module")
 def game() -> JudgedGame:
-    return judge_game(short_game(), MaterialJudge(), name="material", simulations=64)
+    return judge_game(short_game(), KnownJudge(by_place), name="material", simulations=64)
 
 
 def test_what_is_written(game: JudgedGame) -> None:

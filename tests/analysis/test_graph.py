@@ -10,12 +10,13 @@ from keisei.analysis.graph import draw_game
 from keisei.analysis.judged import JudgedGame, judge_game
 from keisei.plotting import png, svg
 from keisei.shogi.pieces import Color
-from tests.analysis.judges import MaterialJudge, short_game
+from tests.analysis.games import short_game
+from tests.judges import KnownJudge, by_place
 
 
 @pytest.fixture(scope="module")
 def game() -> JudgedGame:
-    return judge_game(short_game(), MaterialJudge(), name="material", simulations=64)
+    return judge_game(short_game(), KnownJudge(by_place), name="material", simulations=64)
 
 
 def axes_of(game: JudgedGame, blunder: float) -> Axes:

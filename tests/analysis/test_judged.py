@@ -14,14 +14,15 @@ from keisei.shogi.packed import pack_game
 from keisei.shogi.pieces import Color
 from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.vector import VectorShogi
-from tests.analysis.judges import MaterialJudge, short_game
+from tests.analysis.games import short_game
+from tests.judges import KnownJudge, by_place
 from tests.positions import cycling_games, random_games
 
 BACK_AND_FORTH = ["2h3h", "8b7b", "3h2h", "7b8b"]
 
 
 def judged(record: GameRecord, simulations: int = 0) -> JudgedGame:
-    return judge_game(record, MaterialJudge(), name="material", simulations=simulations)
+    return judge_game(record, KnownJudge(by_place), name="material", simulations=simulations)
 
 
 def random_record(seed: int, plies: int) -> GameRecord:
@@ -44,7 +45,7 @@ def random_record(seed: int, plies: int) -> GameRecord:
     ids=["random", "repeated", "handicap"],
 )
 def test_all_positions_in_one_call_as_each_alone(record: GameRecord) -> None:
-    judge = MaterialJudge()
+    judge = KnownJudge(by_place)
     game = judge_game(record, judge, name="material")
     (asked,) = judge.asked
     assert len(asked) == len(game.positions) == len(record.moves) + 1
@@ -68,7 +69,7 @@ def test_all_positions_in_one_call_as_each_alone(record: GameRecord) -> None:
 def test_searching_all_together_is_searching_each_alone() -> None:
     record = random_record(2, 12)
     game = judged(record, simulations=12)
-    search = TreeSearch(MaterialJudge(), 12)
+    search = TreeSearch(KnownJudge(by_place), 12)
     env = VectorShogi(1, declaration=DeclarationRule.OFF)
     for index, position in enumerate(game.positions):
         result = search.search(env, np.arange(1), np.random.default_rng(0))
@@ -82,7 +83,7 @@ def test_searching_all_together_is_searching_each_alone() -> None:
 
 
 def test_long_games_have_a_later_limit() -> None:
-    judge = MaterialJudge()
+    judge = KnownJudge(by_place)
     start = parse_sfen("4k4/9/4P4/9/9/9/9/9/4K4 b G 600")
     judge_game(GameRecord.from_moves(["5i5h", "5a6a"], start=start), judge, name="material")
     assert judge.asked[0].ply_limit.tolist() == [666] * 3

@@ -11,7 +11,7 @@ from keisei.errors import KeiseiError
 from keisei.onnx.export import export_onnx
 from keisei.shogi.notation.files import load_game, save_game
 from keisei.shogi.notation.record import GameRecord
-from tests.analysis.judges import short_game
+from tests.analysis.games import short_game
 from tests.commands.invoke import invoke
 from tests.tiny_runs import tiny_run
 

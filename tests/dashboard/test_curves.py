@@ -76,6 +76,18 @@ def test_a_metric_that_comes_later_is_missing_before() -> None:
     np.testing.assert_array_equal(both, [[1.0, np.nan], [2.0, 3.0]])
 
 
+def test_numbers_that_cannot_be_added_up_are_left_out() -> None:
+    curves = Curves(["x"])
+    place = curves.column("a")
+    rows = np.arange(2.0 * MOST_POINTS + 2)[:, None]
+    values = np.where(rows % 4 < 2, 1.7e308, 1.0)
+    assert place == 0
+    curves.append(rows, values)
+    curve = curves.curve("a", "x")
+    assert curves.stride > 2
+    assert set(curve.mean) == {1.0}
+
+
 def test_what_nobody_has_seen_is_empty() -> None:
     curves = filled(np.arange(3.0), [])
     assert len(curves.curve("b", "x").x) == 0

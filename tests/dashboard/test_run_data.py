@@ -2,17 +2,24 @@
 
 import json
 import math
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keisei.dashboard import run_data as module
 from keisei.dashboard.folder import RunsFolder
+from keisei.dashboard.live import read_live
 from keisei.dashboard.record import MOST_EVALUATIONS, Record, sample, score_points
 from keisei.dashboard.run_data import RunData
-from keisei.run_files import CONFIG, METRICS
-from keisei.training.journal import History, rewind
+from keisei.dashboard.strength import read_ratings
+from keisei.run_files import CONFIG, LIVE, METRICS, STRENGTH
+from keisei.training.journal import Entry, History, rewind
 from keisei.training.runs import summarize
 from tests.dashboard.journals import (
     append,
@@ -110,6 +117,9 @@ def test_a_resumed_run_is_read_anew(tmp_path: Path) -> None:
         b'{"event":"step","metrics":{"a":1},"timestep":"far","seconds":1,"update":1}',
         b'{"event":"step","metrics":{"a":1},"timestep":null,"seconds":1,"update":1}',
         b'{"event":"step","metrics":7,"timestep":1,"seconds":1,"update":1}',
+        b'{"event":"step","metrics":[1],"timestep":1,"seconds":1,"update":1}',
+        b'{"event":"step","metrics":"a","timestep":1,"seconds":1,"update":1}',
+        b'{"event":"step","metrics":{"a":1},"timestep":1e300,"seconds":1,"update":1}',
         b'{"event":"evaluation","update":1}',
         b'{"event":["step"],"update":1}',
         b"[" * 5000,
@@ -121,6 +131,110 @@ def test_lines_that_are_no_entries_are_counted_and_skipped(tmp_path: Path, broke
     assert data.curve("a", "update").mean.tolist() == [1.0, 2.0]
     assert data.broken_lines == 1
     assert data.summary(now=1004.0).update == 2
+
+
+def test_the_last_step_that_can_be_read_tells_how_the_run_is_doing(tmp_path: Path) -> None:
+    broken = step(2, a=2.0).replace(b'"metrics":{"a":2.0}', b'"metrics":[1]')
+    new_run(tmp_path, "run", step(1, a=1.0), broken)
+    data = read_all(tmp_path)
+    assert (data.summary(now=1004.0).update, data.broken_lines) == (1, 1)
+
+
+EVENTS = ["start", "step", "evaluation", "checkpoint", "end"]
+FIELDS = [field.name for field in fields(Entry)]
+ODD: list[Any] = [
+    *(None, True, -1, 10**400, 1.5, 1e300, "", "a", "nan", "inf"),
+    *([], [1], ["ab"], [[1, 2]]),
+    *({}, {"a": 1}, {"a": [1]}, {"a": {}}, {"a": "inf"}),
+]
+"""A value or two of every kind that JSON has."""
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+    | st.sampled_from(ODD),
+    lambda values: (
+        st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values, max_size=3)
+    ),
+    max_leaves=5,
+)
+EVALUATED = [f"eval/greedy/{figure}" for figure in ("score", "low", "wins", "as_black")]
+
+
+def survives(root: Path, *odd: dict[str, Any]) -> None:
+    """Lines with all kinds of values must neither raise nor hide what stands around them."""
+    lines = [json.dumps(line).encode() + b"\n" for line in odd]
+    run = new_run(root, "run", step(1, good=1.0), *lines, step(3, good=3.0))
+    data = read_all(root)
+    summary = data.summary(now=1006.0)
+    assert summary.metrics["good"] == 3.0
+    assert summary.fraction <= 1.0
+    assert data.curve("good", "update").mean.tolist() == [1.0, 3.0]
+    for name in data.metric_names:
+        for values in data.curve(name, "timestep"):
+            assert np.isfinite(values).all()
+    assert all(score.games >= 0 for found in data.evaluations for score in found.scores.values())
+    assert all(isinstance(found.path, str) for found in data.saved)
+    assert orjson.dumps(dict(data.facts)) is not None
+    assert summarize(run, now=1006.0).state != "broken"
+
+
+def odd_line(event: str, /, **fields: Any) -> dict[str, Any]:
+    line: dict[str, Any] = json.loads(entry(event, 2, metrics={"bad": 1.0}).to_line())
+    return line | fields
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_kind_of_value_in_every_field_is_survived(
+    tmp_path: Path, event: str, field: str
+) -> None:
+    survives(tmp_path, *(odd_line(event, **{field: value}) for value in ODD))
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_kind_of_value_of_a_metric_is_survived(tmp_path: Path, event: str) -> None:
+    survives(
+        tmp_path,
+        *(odd_line(event, metrics={name: value}) for name in EVALUATED for value in ODD),
+        *(odd_line(event, metrics={EVALUATED[0]: 1.0, name: x}) for name in EVALUATED for x in ODD),
+    )
+
+
+@given(
+    st.sampled_from(EVENTS),
+    st.dictionaries(st.sampled_from(FIELDS), JSON),
+    st.none() | st.dictionaries(st.sampled_from(EVALUATED), JSON, min_size=1),
+)
+@settings(deadline=None)
+def test_values_of_any_kind_are_survived(
+    tmp_path_factory: pytest.TempPathFactory,
+    event: str,
+    odd: dict[str, Any],
+    metrics: dict[str, Any] | None,
+) -> None:
+    if metrics is not None:
+        odd = odd | {"metrics": metrics}
+    survives(tmp_path_factory.mktemp("runs"), odd_line(event, **odd))
+
+
+@pytest.mark.parametrize("field", ["time", "update", "games", "sfen", "last_move"])
+def test_games_under_way_of_any_kind_are_survived(tmp_path: Path, field: str) -> None:
+    run = new_run(tmp_path, "run")
+    for value in ODD:
+        game = {"sfen": "startpos", "last_move": "7g7f"} | {field: value}
+        live = {"time": 1.0, "update": 1, "games": [game]} | {field: value}
+        for text in (live, value):
+            (run / LIVE).write_text(json.dumps(text))
+            (run / STRENGTH).write_text(json.dumps(text))
+            found = read_live(RunsFolder(tmp_path), "run")
+            for board in () if found is None else found.boards:
+                assert isinstance(board.sfen, str)
+                assert isinstance(board.last_move, str | None)
+            assert read_ratings(RunsFolder(tmp_path), "run") is None
 
 
 def test_numbers_that_are_none_leave_gaps(tmp_path: Path) -> None:

@@ -1,42 +1,27 @@
 """Opinions of whole games, against asking about each position alone."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from keisei.play.opponent import think
 from keisei.play.review import SHOWN_CANDIDATES, Reviewer
-from keisei.search.judge import Judgement
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.pieces import Color
-from keisei.shogi.position import Records
+from tests.judges import KnownJudge
 
 LINE = ["7g7f", "3c3d", "8h2b+", "3a2b", "B*5e"]
 
 
-class Counting:
-    """A judge whose opinion is a sum of the position; it counts what it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-
-    def judge(
-        self,
-        packed: Records,
-        legal_actions: npt.NDArray[np.uint16],
-        legal_counts: npt.NDArray[np.int32],
-    ) -> Judgement:
-        self.asked.append(len(packed))
-        width = int(legal_counts.max())
-        logits = np.sin(legal_actions[:, :width].astype(np.float64))
-        logits[np.arange(width) >= legal_counts[:, None]] = -np.inf
-        log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        values = np.sin(packed["board"].astype(np.float64).sum(axis=1) + packed["ply"])
-        return Judgement(log_probs.astype(np.float32), values.astype(np.float32))
+def opinionated() -> KnownJudge:
+    """A judge that likes every move and values every position otherwise."""
+    return KnownJudge(
+        lambda actions: np.sin(actions.astype(np.float64)),
+        lambda packed: np.sin(packed["board"].astype(np.float64).sum(axis=1) + packed["ply"]),
+    )
 
 
 def test_opinions_are_those_of_the_positions_alone() -> None:
-    judge = Counting()
+    judge = opinionated()
     game = ShogiGame("startpos moves " + " ".join(LINE))
     opinions = Reviewer(judge).review(game)
     assert len(opinions) == len(LINE) + 1
@@ -54,11 +39,13 @@ def test_opinions_are_those_of_the_positions_alone() -> None:
 
 
 def test_a_position_is_asked_about_once() -> None:
-    judge = Counting()
+    judge = opinionated()
     reviewer = Reviewer(judge)
     for plies in (2, 2, 3, 5, 1):
         reviewer.review(ShogiGame("startpos moves " + " ".join(LINE[:plies])))
-    assert judge.asked == [3, 1, 2], "all the new ones of a game in one call"
+    assert [len(asked) for asked in judge.asked] == [3, 1, 2], (
+        "all the new ones of a game in one call"
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,5 +57,5 @@ def test_a_position_is_asked_about_once() -> None:
     ],
 )
 def test_after_the_end_the_result_counts(position: str, black: float) -> None:
-    opinions = Reviewer(Counting()).review(ShogiGame(position))
+    opinions = Reviewer(opinionated()).review(ShogiGame(position))
     assert (opinions[-1].black, opinions[-1].candidates) == (black, ())

@@ -1,43 +1,19 @@
 """Tree search: exact about what is certain, spends its simulations as planned, and is a help."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from keisei.errors import KeiseiError
 from keisei.search.gumbel import TreeSearch, _wanted_visits
-from keisei.search.judge import Judgement
 from keisei.search.mates import MateSearch
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import material_potentials
-from keisei.shogi.position import Records
 from keisei.shogi.vector import VectorShogi
+from tests.judges import KnownJudge, no_opinion
 from tests.positions import random_games
 from tests.sampling import sample
 
 pytestmark = pytest.mark.kernels
-
-
-class FlatNetwork:
-    """Likes all moves equally; values positions by material, or not at all."""
-
-    def __init__(self, *, material: bool = False) -> None:
-        self.material = material
-        self.asked = 0
-
-    def judge(
-        self,
-        packed: Records,
-        legal_actions: npt.NDArray[np.uint16],
-        legal_counts: npt.NDArray[np.int32],
-    ) -> Judgement:
-        self.asked += len(packed)
-        width = int(legal_counts.max())
-        log_probs = np.where(
-            np.arange(width) < legal_counts[:, None], -np.log(legal_counts[:, None]), -np.inf
-        )
-        values = material_potentials(packed) if self.material else np.zeros(len(packed))
-        return Judgement(log_probs.astype(np.float32), values.astype(np.float32))
 
 
 def search_at(
@@ -54,7 +30,11 @@ def search_at(
     for move in moves:
         legal = [m.usi for m in env.game(0).legal_moves]
         env.step([int(env.legal_actions[0, legal.index(move)])])
-    search = TreeSearch(FlatNetwork(material=material), simulations, mate_plies=mate_plies)
+    search = TreeSearch(
+        KnownJudge(value=material_potentials if material else no_opinion),
+        simulations,
+        mate_plies=mate_plies,
+    )
     result = search.search(env, np.arange(1), np.random.default_rng(0))
     return env.game(0).legal_moves[int(result.columns[0])].usi, float(result.values[0])
 
@@ -87,12 +67,12 @@ def test_simulations_are_spent_by_halving() -> None:
 def test_every_simulation_is_a_visit_and_the_environment_is_left_alone() -> None:
     env = VectorShogi(6, seed=3, opening_plies=20)
     before = env.state()
-    network = FlatNetwork(material=True)
+    network = KnownJudge()
     simulations = sample(40, 10)
     search = TreeSearch(network, simulations, mate_plies=0)
     result = search.search(env, np.array([0, 2, 5]), np.random.default_rng(0))
     assert (result.visits.sum(axis=1) == simulations).all()
-    assert network.asked <= 3 * (simulations + 1)
+    assert sum(map(len, network.asked)) <= 3 * (simulations + 1)
     assert (result.columns < env.legal_counts[[0, 2, 5]]).all()
     after = env.state()
     assert all(np.array_equal(before[name], after[name]) for name in before)
@@ -100,7 +80,7 @@ def test_every_simulation_is_a_visit_and_the_environment_is_left_alone() -> None
 
 def test_games_are_searched_as_if_each_were_alone() -> None:
     env = VectorShogi(4, seed=9, opening_plies=30)
-    search = TreeSearch(FlatNetwork(material=True), sample(30, 8))
+    search = TreeSearch(KnownJudge(), sample(30, 8))
     together = search.search(env, np.arange(4), np.random.default_rng(0))
     for game in range(4):
         alone = search.search(env, np.array([game]), np.random.default_rng(0))
@@ -133,7 +113,7 @@ def test_a_loss_that_is_certain_is_avoided() -> None:
     """Black is threatened with G*5h mate; only moves that stop it are not lost at once."""
     sfen = "4k4/9/9/9/9/9/4p4/9/3LKL3 b - 1"
     env = VectorShogi(1, starts=[sfen.replace(" b - ", " b g ")])
-    search = TreeSearch(FlatNetwork(), 200, mate_plies=0)
+    search = TreeSearch(KnownJudge(value=no_opinion), 200, mate_plies=0)
     column = int(search.search(env, np.arange(1), np.random.default_rng(0)).columns[0])
     env.step([int(env.legal_actions[0, column])])
     assert env.mates_in_one()[0] == -1
@@ -158,7 +138,7 @@ def test_the_ply_limit_is_a_draw_in_the_tree_too() -> None:
 
 def test_luck_varies_the_moves_and_the_seed_repeats_them() -> None:
     env = VectorShogi(1)
-    search = TreeSearch(FlatNetwork(), 8, temperature=1.0)
+    search = TreeSearch(KnownJudge(value=no_opinion), 8, temperature=1.0)
     columns = [
         int(search.search(env, np.arange(1), np.random.default_rng(seed)).columns[0])
         for seed in (*range(8), *range(8))
@@ -170,4 +150,4 @@ def test_luck_varies_the_moves_and_the_seed_repeats_them() -> None:
 @pytest.mark.parametrize("simulations", [0, 100_001])
 def test_impossible_numbers_of_simulations_are_refused(simulations: int) -> None:
     with pytest.raises(KeiseiError, match="1 to 100,000"):
-        TreeSearch(FlatNetwork(), simulations)
+        TreeSearch(KnownJudge(value=no_opinion), simulations)

@@ -1,17 +1,14 @@
 """Search of one game: every simulation counts once, what is certain is right, trees are reused."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.search.judge import Judgement
 from keisei.search.mates import MateSearch
 from keisei.search.one_game import GameSearch
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.material import material_potentials
-from keisei.shogi.position import Records
+from tests.judges import KnownJudge
 from tests.positions import random_games
 from tests.sampling import IS_COMPILED, sample
 
@@ -20,30 +17,8 @@ pytestmark = pytest.mark.kernels
 ACTIONS = PolicyOutputMapper()
 
 
-class FlatNetwork:
-    """Likes all moves equally and counts the pieces."""
-
-    def __init__(self) -> None:
-        self.batches: list[int] = []
-
-    def judge(
-        self,
-        packed: Records,
-        legal_actions: npt.NDArray[np.uint16],
-        legal_counts: npt.NDArray[np.int32],
-    ) -> Judgement:
-        self.batches.append(len(packed))
-        width = int(legal_counts.max())
-        log_probs = np.where(
-            np.arange(width) < legal_counts[:, None], -np.log(legal_counts[:, None]), -np.inf
-        )
-        return Judgement(
-            log_probs.astype(np.float32), material_potentials(packed).astype(np.float32)
-        )
-
-
 def searched(game: ShogiGame, simulations: int, *, walks: int = 8) -> GameSearch:
-    search = GameSearch(FlatNetwork(), walks=walks, megabytes=16)
+    search = GameSearch(KnownJudge(), walks=walks, megabytes=16)
     search.begin(game, ply_limit=512)
     extend(search, simulations)
     return search
@@ -61,7 +36,7 @@ def best_move(game: ShogiGame, search: GameSearch) -> str:
 
 @pytest.mark.parametrize("walks", [1, 3, 16])
 def test_every_simulation_is_a_visit_and_nothing_stays_under_way(walks: int) -> None:
-    network = FlatNetwork()
+    network = KnownJudge()
     search = GameSearch(network, walks=walks, megabytes=16)
     search.begin(ShogiGame(), ply_limit=512)
     done = 0
@@ -71,7 +46,8 @@ def test_every_simulation_is_a_visit_and_nothing_stays_under_way(walks: int) -> 
         done += number
         assert search.simulations == done
         assert not search._edges.under_way.any()
-    assert max(network.batches) == min(walks, 1 + done // 8, max(network.batches))
+    largest = max(map(len, network.asked))
+    assert largest == min(walks, 1 + done // 8, largest)
     visits = [line.visits for line in search.lines(593)]
     assert sum(visits) == done
     assert visits == sorted(visits, reverse=True)
@@ -199,7 +175,7 @@ def test_a_repetition_counts_the_moves_before_the_search() -> None:
 
 def test_the_ply_limit_is_a_draw() -> None:
     game = ShogiGame("4k4/9/9/9/9/9/9/8R/4K4 b - 1")
-    search = GameSearch(FlatNetwork(), megabytes=1)
+    search = GameSearch(KnownJudge(), megabytes=1)
     search.begin(game, ply_limit=1)
     for _ in range(5):
         search.step()
@@ -207,7 +183,7 @@ def test_the_ply_limit_is_a_draw() -> None:
 
 
 def test_a_full_memory_ends_the_search_but_not_its_results() -> None:
-    search = GameSearch(FlatNetwork(), walks=4, megabytes=1)
+    search = GameSearch(KnownJudge(), walks=4, megabytes=1)
     search.begin(ShogiGame(), ply_limit=512)
     steps = 0
     while search.step():
@@ -221,7 +197,7 @@ def test_a_full_memory_ends_the_search_but_not_its_results() -> None:
 def test_only_some_moves_are_searched_and_luck_prefers_some() -> None:
     game = ShogiGame()
     only = game.legal_actions[[3, 5]]
-    search = GameSearch(FlatNetwork(), megabytes=4)
+    search = GameSearch(KnownJudge(), megabytes=4)
     search.begin(game, ply_limit=512, only=only)
     extend(search, 20)
     assert {line.actions[0] for line in search.lines(593)} == set(only.tolist())
@@ -235,4 +211,4 @@ def test_only_some_moves_are_searched_and_luck_prefers_some() -> None:
 
 def test_it_needs_a_walk_and_some_memory() -> None:
     with pytest.raises(KeiseiError, match="at least one"):
-        GameSearch(FlatNetwork(), walks=0)
+        GameSearch(KnownJudge(), walks=0)

@@ -88,7 +88,7 @@ def test_mates_agree_with_another_solver() -> None:
         if game.outcome() is not None:
             continue
         verdict, _ = solved(game, 20_000)
-        if verdict is Verdict.UNKNOWN:
+        if verdict in (Verdict.UNKNOWN, Verdict.REPETITION):
             continue
         theirs = bool(other.search(cshogi.Board(game.sfen())))
         if theirs is not (verdict is Verdict.MATE):
@@ -113,6 +113,18 @@ def test_a_longer_mate_and_a_full_memory() -> None:
     assert small.is_full
     small.forget()
     assert not small.is_full
+
+
+def test_where_the_only_escape_is_a_repetition_nothing_more_is_found() -> None:
+    """The rook checks along rank and file for ever. Some other order of checks might be a mate."""
+    game = ShogiGame("8k/9/8p/9/9/9/9/9/R8 b - 1")
+    solver, verdict = MateSolver(1 << 17), Verdict.UNKNOWN
+    for _ in range(sample(100, 20)):
+        verdict, line = solver.solve(game, 1_000)
+        if verdict is not Verdict.UNKNOWN:
+            break
+    assert (verdict, line) == (Verdict.REPETITION, [])
+    assert solver.solve(game, 1_000)[0] is Verdict.REPETITION
 
 
 def test_an_attacker_without_a_king_and_a_mate_by_a_dropped_pawn_that_is_none() -> None:

@@ -55,7 +55,21 @@ def test_facts_of_any_kind_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b'{"event":"step","upd', b"[]", b"3", b'{"event":"step"}', b"\xff\xfe"]
+    "line",
+    [
+        b"",
+        b'{"event":"step","upd',
+        b"[]",
+        b"3",
+        b'{"event":"step"}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        entry().to_line().replace(b'"games":1', b'"games":"1"'),
+        entry().to_line().replace(b'"games":1', b'"games":NaN'),
+        entry().to_line().replace(b'"games":1', b'"games":1e300'),
+        entry().to_line().replace(b'"games":1', b'"games":1,"facts":[[1,2]]'),
+        entry().to_line().replace(b'"games":1', b'"games":1,"metrics":{"a":%d}' % (10**400)),
+    ],
 )
 def test_broken_lines_are_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):

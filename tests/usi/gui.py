@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from keisei.evaluation.judges import NamedJudge
 from keisei.search.judge import Judgement
-from keisei.shogi.material import material_potentials
 from keisei.shogi.position import Records
 from keisei.usi.engine import Engine
 from keisei.usi.options import Settings
 from keisei.usi.output import Output
+from tests.judges import KnownJudge
 
 PATIENCE = 120.0
 """Seconds after which an answer is taken for missing; the machine may be busy."""
@@ -34,10 +34,11 @@ ANSWERS = re.compile(
 """All that the engine may say."""
 
 
-class MaterialJudge:
+class MaterialJudge(KnownJudge):
     """Likes all moves nearly equally and counts the pieces. It can be held up."""
 
     def __init__(self) -> None:
+        super().__init__(lambda actions: (actions.astype(np.int64) * 7919 % 100) / 200.0)
         self.gate = Event()
         """While it is not set, nothing is judged."""
 
@@ -56,14 +57,7 @@ class MaterialJudge:
         self.is_asked.set()
         assert self.gate.wait(PATIENCE)
         self.when_asked()
-        width = int(legal_counts.max())
-        liking = (legal_actions[:, :width].astype(np.int64) * 7919 % 100) / 200.0
-        is_legal = np.arange(width) < legal_counts[:, None]
-        total = np.where(is_legal, np.exp(liking), 0.0).sum(axis=1, keepdims=True)
-        log_probs = np.where(is_legal, liking - np.log(total), -np.inf)
-        return Judgement(
-            log_probs.astype(np.float32), material_potentials(packed).astype(np.float32)
-        )
+        return super().judge(packed, legal_actions, legal_counts)
 
 
 class _Told(io.TextIOBase):

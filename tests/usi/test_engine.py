@@ -2,19 +2,32 @@
 
 import random
 import re
+import time
+from threading import Event
 
 import pytest
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.judges import NamedJudge
+from keisei.search.judge import Judge
+from keisei.search.one_game import GameSearch
+from keisei.search.tsume import MateSolver, Verdict
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.moves import Move
+from keisei.usi import thinker
 from keisei.usi.engine import Engine
 from keisei.usi.options import Settings
 from keisei.usi.output import Output
+from keisei.usi.thinker import MATE_SLICE
 from tests.usi.gui import ANSWERS, Gui, MaterialJudge, _Told
 
 MATE_IN_THREE = "position sfen 3sks3/9/4+P4/9/9/9/9/9/4K4 b 2G2r2b2g2s4n4l17p 1"
 MATED = "position sfen 4k4/4G4/4P4/9/9/9/9/9/4K4 w - 2"
+REPETITION = "8k/9/8p/9/9/9/9/9/R8 b - 1"
+"""No mate is found, but only because positions repeat."""
+
+HARD = "4k4/9/9/9/9/9/9/9/4K4 b 2R2B4G4S4N4L18P 1"
+MATE_SOLVE = MateSolver.solve
 ENTERED = "position sfen 4K4/+R+B7/PPPPPPPPP/9/9/9/9/9/4k4 b RB 1"
 
 
@@ -319,6 +332,91 @@ def test_a_search_for_a_mate_can_be_stopped_and_without_a_king_nothing_else_is_d
         assert gui.until("bestmove")[-1] == "bestmove resign"
         gui.send("position startpos", "go mate infinite", "stop")
         assert gui.until("checkmate")[-1] in ("checkmate nomate", "checkmate timeout")
+
+
+def test_where_the_only_escape_is_a_repetition_it_does_not_wait_for_the_end_of_its_time() -> None:
+    with Gui() as gui:
+        gui.send(f"position sfen {REPETITION}", "go mate 1000000000")
+        assert gui.until("checkmate")[-1] == "checkmate timeout"
+
+
+def test_where_nothing_more_can_be_found_it_waits_without_looking(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Verdict] = []
+    is_decided = Event()
+
+    def solve(solver: MateSolver, game: ShogiGame, nodes: int) -> tuple[Verdict, list[Move]]:
+        verdict, line = MATE_SOLVE(solver, game, nodes)
+        asked.append(verdict)
+        if nodes == MATE_SLICE and verdict is not Verdict.UNKNOWN:
+            is_decided.set()
+        return verdict, line
+
+    monkeypatch.setattr(MateSolver, "solve", solve)
+    with Gui() as gui:
+        gui.send(f"position sfen {REPETITION}", "go mate infinite")
+        assert is_decided.wait(60)
+        assert gui.is_silent()
+        looked = len(asked)
+        gui.send("stop")
+        assert gui.until("checkmate")[-1] == "checkmate timeout"
+        assert len(asked) == looked
+
+
+def test_a_search_for_a_mate_looks_at_the_clock_often() -> None:
+    """A slice takes far less than 50 ms of the processor: what else it does is not counted."""
+    game, solver, verdict = ShogiGame(HARD), MateSolver(), Verdict.UNKNOWN
+    spent: list[float] = []
+    while verdict is Verdict.UNKNOWN and len(spent) < 9:
+        begun = time.thread_time()
+        verdict, _ = solver.solve(game, MATE_SLICE)
+        spent.append(time.thread_time() - begun)
+    assert sorted(spent)[len(spent) // 2] < 0.05
+
+
+# ---- memory ----
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_more_memory_than_there_is_is_explained(
+    monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    """The tree is smaller then; the engine goes on."""
+    made: list[int] = []
+
+    class Greedy(GameSearch):
+        def __init__(self, judge: Judge, *, walks: int, megabytes: int) -> None:
+            made.append(megabytes)
+            if megabytes > 1000:
+                raise MemoryError("Unable to allocate 290. GiB")
+            super().__init__(judge, walks=walks, megabytes=megabytes)
+
+    monkeypatch.setattr(thinker, "GameSearch", Greedy)
+    with Gui(settings=Settings(megabytes=1 << 20) if is_first else None) as gui:
+        if not is_first:
+            gui.send("isready")
+            gui.until("readyok")
+            gui.send("setoption name USI_Hash value 1048576")
+        gui.send("isready")
+        assert [line for line in gui.until("readyok") if "no memory" in line] == [
+            "info string no memory for a tree of 1048576 MB, it has 256 MB"
+        ]
+        assert gui.ask("position startpos", "go nodes 10") != "resign"
+        assert made == [256] * (not is_first) + [1 << 20, 256], "it is tried once"
+
+
+def test_too_little_memory_for_anything_ends_the_engine_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> GameSearch:
+        raise MemoryError
+
+    monkeypatch.setattr(thinker, "GameSearch", fail)
+    gui = Gui()
+    gui.send("isready")
+    with pytest.raises(KeiseiError, match="no memory for a tree of 256 MB"):
+        gui.end()
 
 
 # ---- garbage ----

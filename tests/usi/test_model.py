@@ -61,6 +61,22 @@ sys.argv = ["keisei", "usi", sys.argv[1]]
 main()
 """
 
+EXPORT_WITHOUT_TORCH = ONNX_WITHOUT_TORCH.replace('"usi"', '"export"')
+
+
+def test_where_there_is_no_torch_export_says_what_is_missing(run: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EXPORT_WITHOUT_TORCH, str(run)],
+        check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "need torch, which is not installed" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
 
 def test_an_onnx_file_plays_where_there_is_no_torch(run: Path, tmp_path: Path) -> None:
     model = tmp_path / "tiny.onnx"
@@ -135,7 +151,10 @@ def test_mistakes_end_the_command_with_a_message(run: Path, tmp_path: Path) -> N
         ((tmp_path / "nothing",), "no run or checkpoint"),
         ((run, "--set", "Threads=0"), "from 1 to 512"),
         ((run, "--set", "Threads"), "expected NAME=VALUE"),
+        ((run, "--log", tmp_path / "missing" / "log"), "cannot write"),
+        ((run, "--log", tmp_path), "cannot write"),
     ):
-        done = talk(arguments[0], b"usi\nisready\n", *arguments[1:])
+        done = talk(arguments[0], b"usi\nisready\n", *map(str, arguments[1:]))
         assert done.returncode == 2
         assert message in done.stderr.decode()
+        assert "Traceback" not in done.stderr.decode()

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
@@ -88,7 +89,16 @@ def test_in_a_network_addresses_and_the_machines_name_are_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "http://127.0.0.1:9999", "null", "http://localhost:8360"]
+    "origin",
+    [
+        "http://evil.example",
+        "http://127.0.0.1:9999",
+        "null",
+        "http://localhost:8360",
+        "http://[",
+        "127.0.0.1:8360",
+        "",
+    ],
 )
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_pages_of_other_origins_are_refused(origin: str, kind: str) -> None:
@@ -107,7 +117,37 @@ def test_our_own_pages_are_answered(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "expected"), [("0", 200), ("100", 200), ("101", 413), ("-1", 413), ("9e9", 413)]
+    ("site", "mode", "dest", "expected"),
+    [
+        ("cross-site", "no-cors", "image", 403),
+        ("cross-site", "no-cors", "script", 403),
+        ("cross-site", "navigate", "iframe", 403),
+        ("same-site", "no-cors", "image", 403),  # another port of this machine
+        ("cross-site", "navigate", "document", 200),  # a link
+        ("same-origin", "no-cors", "image", 200),
+        ("same-origin", "cors", "empty", 200),
+        ("none", "navigate", "document", 200),  # typed in by the user
+    ],
+)
+def test_parts_of_other_sites_pages_are_refused_though_they_have_no_origin(
+    site: str, mode: str, dest: str, expected: int
+) -> None:
+    """``<img src="http://127.0.0.1:8360/?1">`` on any page of the web."""
+    fetch = {"sec_fetch_site": site, "sec_fetch_mode": mode, "sec_fetch_dest": dest}
+    assert status(ask(Guard(pages), host="127.0.0.1:8360", **fetch)) == expected
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        ("0", 200),
+        ("100", 200),
+        ("101", 413),
+        ("-1", 413),
+        ("9e9", 413),
+        ("9" * 5000, 413),  # more digits than Python reads
+        ("", 413),
+    ],
 )
 def test_what_is_too_long_is_not_read(length: str, expected: int) -> None:
     guard = Guard(pages, max_bytes=100)
@@ -115,7 +155,9 @@ def test_what_is_too_long_is_not_read(length: str, expected: int) -> None:
 
 
 def test_what_does_not_say_its_length_is_not_read() -> None:
-    assert status(ask(Guard(pages), host="localhost", transfer_encoding="chunked")) == 411
+    for claims in ({}, {"content_length": "5"}):  # the encoding is what counts, not the claim
+        sent = ask(Guard(pages), host="localhost", transfer_encoding="chunked", **claims)
+        assert status(sent) == 411
 
 
 def test_without_the_token_nothing_is_answered() -> None:
@@ -141,9 +183,39 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address() -> None:
     assert status(ask(guard, host="localhost", cookie=cookie.partition(";")[0])) == 200
 
 
-def test_the_way_back_never_leads_to_another_server() -> None:
+@pytest.mark.parametrize(
+    "cookies",
+    [
+        "keisei-token=the-token",
+        "session={a b}; keisei-token=the-token",
+        "a,b=1;keisei-token=the-token;c",
+        'x="open; =; keisei-token=the-token; y=é',
+        "keisei-token=old; keisei-token=the-token",
+    ],
+)
+def test_cookies_of_other_programs_do_no_harm(cookies: str) -> None:
+    """All ports of a host share their cookies, and not all are well-formed."""
+    assert status(ask(Guard(pages, token="the-token"), host="localhost", cookie=cookies)) == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/run/名前", "/run/a?b", "/run/a#b", "/run/a%b", "/a\r\nset-cookie: x=y", "/a b/"]
+)
+def test_the_way_back_leads_to_where_the_visitor_was(path: str) -> None:
     guard = Guard(pages, token="the-token")
-    sent = ask(guard, "//evil.example/x", host="localhost", query="token=the-token")
+    sent = ask(guard, path, host="localhost", query="q=%E5%90%8D&token=the-token")
+    place = headers_of(sent)["location"]
+    assert place.isascii()
+    assert place.isprintable()
+    found = urlsplit(place)
+    assert (unquote(found.path), parse_qsl(found.query)) == (path, [("q", "名")])
+    assert not found.fragment
+
+
+@pytest.mark.parametrize("slashes", ["//", "/\\", "/\\/", "\\\\", "///"])
+def test_the_way_back_never_leads_to_another_server(slashes: str) -> None:
+    guard = Guard(pages, token="the-token")
+    sent = ask(guard, f"{slashes}evil.example/x", host="localhost", query="token=the-token")
     assert headers_of(sent)["location"] == "/evil.example/x"
 
 

@@ -1,7 +1,9 @@
 """The running server as an attacker sees it: files, hosts, origins, sizes. No browser needed."""
 
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +13,17 @@ import keisei
 from tests.web.conftest import Server
 
 pytest.importorskip("nicegui")
+
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import (
+    AcceptConnection,
+    CloseConnection,
+    Event,
+    Ping,
+    Pong,
+    Request,
+    TextMessage,
+)
 
 
 def test_the_page_is_there(server: Server) -> None:
@@ -54,6 +67,7 @@ def test_foreign_hosts_and_origins_are_refused(server: Server) -> None:
     socket_path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
     assert server.ask(socket_path, Origin="http://evil.example")[0] == 403
     assert server.ask(socket_path, Host="rebound.example")[0] == 421
+    assert server.ask("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
 
 
 def test_what_is_too_large_is_refused(server: Server) -> None:
@@ -61,7 +75,39 @@ def test_what_is_too_large_is_refused(server: Server) -> None:
     status, _ = server.ask(path, method="POST", Content_Length=str(50 << 20))
     assert status == 413
     assert server.ask(path, method="POST", Transfer_Encoding="chunked")[0] == 411
+    status, _ = server.ask(path, method="POST", Transfer_Encoding="chunked", Content_Length="5")
+    assert status in (400, 411)
     assert server.ask(path, method="POST", body=b"x" * 1000)[0] in (404, 405)
+
+
+@pytest.mark.parametrize(("length", "code"), [(1 << 20, None), ((1 << 20) + 1, 1009)])
+def test_a_message_that_is_too_long_ends_its_connection(
+    server: Server, length: int, code: int | None
+) -> None:
+    """Pages talk through a WebSocket; whoever opens one may say as much as with a request."""
+    parts = urlsplit(server.address)
+    talk = WSConnection(ConnectionType.CLIENT)
+    target = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as wire:
+        wire.sendall(talk.send(Request(host=parts.netloc, target=target)))
+        # After the message, a ping: whoever answers it has taken the message.
+        message = [TextMessage("6" + "x" * (length - 1)), Ping()]
+        for event in heard(wire, talk):
+            if isinstance(event, AcceptConnection):
+                wire.sendall(b"".join(map(talk.send, message)))
+            elif isinstance(event, Pong):
+                assert code is None
+                return
+            elif isinstance(event, CloseConnection):
+                assert event.code == code
+                return
+    raise AssertionError("nothing was said to it")
+
+
+def heard(wire: socket.socket, talk: WSConnection) -> Iterator[Event]:
+    while data := wire.recv(1 << 16):
+        talk.receive_data(data)
+        yield from talk.events()
 
 
 def test_a_second_server_finds_another_port_but_says_so_if_one_was_asked_for(

@@ -1,5 +1,9 @@
 """Where pages are served: ports, addresses, tokens. The pages themselves: `test_browser`."""
 
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
 import pytest
 
 from keisei.errors import KeiseiError
@@ -38,9 +42,37 @@ def test_addresses() -> None:
         port = listener.getsockname()[1]
         assert address_of(listener, "127.0.0.1", None) == f"http://127.0.0.1:{port}/"
         assert address_of(listener, "::1", None) == f"http://[::1]:{port}/"
-        everywhere = address_of(listener, "0.0.0.0", "secret")
-        assert everywhere.endswith(f":{port}/?token=secret")
-        assert "0.0.0.0" not in everywhere, "nobody can go there"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+@pytest.mark.parametrize("has_both", [True, False])
+def test_where_all_addresses_are_listened_on_the_printed_one_is_answered(
+    monkeypatch: pytest.MonkeyPatch, host: str, has_both: bool
+) -> None:
+    if not (has_both and socket.has_dualstack_ipv6()):
+        monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    try:
+        listener = listen(host, 0)
+    except KeiseiError:
+        pytest.skip("this machine has no IPv6")
+    with listener:
+        address = address_of(listener, host, "secret")
+        assert address.endswith(f":{listener.getsockname()[1]}/?token=secret")
+        found = urlsplit(address)
+        assert found.hostname is not None
+        if found.hostname == socket.gethostname():
+            return  # no network: whether names are known is not up to us
+        assert not ipaddress.ip_address(found.hostname).is_unspecified, "nobody can go there"
+        socket.create_connection((found.hostname, found.port or 0), timeout=20).close()
+
+
+def test_all_of_ipv6_has_ipv4_too() -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no socket for both")
+    with listen("::", 0) as listener:
+        port = listener.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port), timeout=20).close()
 
 
 @pytest.mark.parametrize("token", ["short", "with space", "semicolon;", "naïve-token"])
