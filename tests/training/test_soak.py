@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from keisei.memory import resident_megabytes
+from keisei.training import metrics as names
 from keisei.training.events import Callback, StepEnd
 from keisei.training.interrupt import InterruptFlag
 from tests.tiny import tiny_trainer
@@ -70,7 +71,7 @@ class Watch(Callback):
         gc.collect()
         return Held(
             resident_megabytes(),
-            max(value for name, value in event.metrics.items() if name.endswith("/rss_mb")),
+            max(event.metrics[names.worker_metric(number, "rss_mb")] for number in (0, 1)),
             len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - iterdir holds one itself
             len(list(SHARED.glob(f"keisei-*-{os.getpid()}-*"))),
             len(multiprocessing.active_children()),
