@@ -44,6 +44,8 @@ KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1
+# Hundreds of processes start: each shall find its modules compiled, whatever the shell says.
+kernels tests cover soak strength: export PYTHONDONTWRITEBYTECODE :=
 
 # Once, before the parallel test processes would all do it at the same time.
 kernels: $(INSTALLED_DEV)  ## compile all kernels, without and with bounds checks
