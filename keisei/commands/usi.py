@@ -46,7 +46,7 @@ def usi(
         for chatty in ("numba", "matplotlib", "torch"):
             logging.getLogger(chatty).setLevel(logging.WARNING)
 
-    from keisei.evaluation.judges import load_judge
+    from keisei.evaluation.judges import read_judge
     from keisei.usi.engine import Engine
     from keisei.usi.output import Output
     from keisei.usi.streams import lines_from
@@ -54,7 +54,7 @@ def usi(
     stdout = sys.stdout
     with redirect_stdout(sys.stderr):  # a library that prints must not disturb the GUI
         engine = Engine(
-            lambda threads: load_judge(model, threads=threads),
+            read_judge(model),  # before the first word: from then on GUIs expect quick answers
             Output(stdout),
             name=model.stem,
             settings=settings,

@@ -3,6 +3,7 @@
 Torch is imported only for those that need it.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +50,7 @@ def load_judge(path: Path, *, device: str = "cpu", threads: int = 0) -> NamedJud
     Raises:
         KeiseiError: There is none, or it is damaged; the message says why.
     """
-    if path.suffix.lower() == SUFFIX and not path.is_dir():
+    if _is_onnx(path):
         model = load_onnx(path, threads, device=device)
         return NamedJudge(
             model,
@@ -61,6 +62,24 @@ def load_judge(path: Path, *, device: str = "cpu", threads: int = 0) -> NamedJud
         )
     chosen = device_config(device, threads)
     return judge_of(load_stored(path), chosen)
+
+
+def read_judge(path: Path) -> Callable[[int], NamedJudge]:
+    """The network of `load_judge`, read but not set up: that is done for a number of threads.
+
+    Reading is the longer part by far, because of the import of torch.
+
+    Raises:
+        KeiseiError: There is none, or it is damaged; the message says why.
+    """
+    if _is_onnx(path):
+        return lambda threads: load_judge(path, threads=threads)
+    stored = load_stored(path)
+    return lambda threads: judge_of(stored, device_config("cpu", threads))
+
+
+def _is_onnx(path: Path) -> bool:
+    return path.suffix.lower() == SUFFIX and not path.is_dir()
 
 
 def load_stored(path: Path) -> "StoredNetwork":

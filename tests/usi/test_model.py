@@ -156,5 +156,6 @@ def test_mistakes_end_the_command_with_a_message(run: Path, tmp_path: Path) -> N
     ):
         done = talk(arguments[0], b"usi\nisready\n", *map(str, arguments[1:]))
         assert done.returncode == 2
+        assert done.stdout == b"", "a GUI hears of it before the first word"
         assert message in done.stderr.decode()
         assert "Traceback" not in done.stderr.decode()
