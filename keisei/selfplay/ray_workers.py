@@ -26,7 +26,7 @@ from keisei.selfplay.ray_actor import PackedChunk, RayWorker, Sign, Weights
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.tickets import Tickets
 from keisei.selfplay.timing import SectionTimer
-from keisei.selfplay.workforce import GameShares, Workforce
+from keisei.selfplay.workforce import GameShares, Workforce, fair_number
 from keisei.shogi.rules import Outcome
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class RaySelfPlay(Workforce):
         self._ray = import_ray()
         self._has_joined = _join(self._ray, config, local_cpus)
         number = max(1, self._places()) if self._wanted == "auto" else self._wanted
-        number = next(n for n in range(number, 0, -1) if config.env.num_games % n == 0)
+        number = fair_number(number, config.env.num_games)
         self._shares = GameShares(config, shares=number, ranks=ranks or Ranks(), rounds=rounds)
         self._tickets: Tickets[PackedChunk] = Tickets(shares=number, max_lag=parallel.max_lag)
         self._weights: Any = None

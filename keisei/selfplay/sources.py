@@ -12,6 +12,7 @@ from keisei.ppo.ranks import Ranks
 from keisei.selfplay.parallel import ParallelSelfPlay
 from keisei.selfplay.ray_workers import RaySelfPlay
 from keisei.selfplay.source import GameSource, SelfPlay
+from keisei.selfplay.workforce import fair_number
 
 
 def make_source(
@@ -49,7 +50,7 @@ def number_of_workers(config: AppConfig, compute: Compute, ranks: Ranks | None =
         return wanted
     threads = config.parallel.worker_threads or 1
     most = max(1, _cpus_of_workers(compute, ranks or Ranks()) // threads)
-    return next(number for number in range(most, 0, -1) if config.env.num_games % number == 0)
+    return fair_number(most, config.env.num_games)
 
 
 def learner_device(config: AppConfig, ranks: Ranks) -> torch.device:

@@ -22,6 +22,15 @@ from keisei.shogi.rules import Outcome
 logger = logging.getLogger(__name__)
 
 
+def fair_number(most: int, games: int) -> int:
+    """As many workers as can be up to `most`, so that all have equally many of the games.
+
+    >>> fair_number(7, 256)
+    4
+    """
+    return next(number for number in range(most, 0, -1) if games % number == 0)
+
+
 class GameShares:
     """The games of a run in equal shares, one for each worker.
 

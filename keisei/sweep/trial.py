@@ -60,9 +60,10 @@ def share_of_machine(config: AppConfig, side_by_side: int) -> dict[str, object]:
         return flags
     cores = max(1, usable_cpus() // side_by_side)
     if config.parallel.num_workers == "auto" and config.parallel.backend == "processes":
+        from keisei.selfplay.workforce import fair_number
+
         most = max(1, cores // (config.parallel.worker_threads or 1))
-        games = config.env.num_games
-        flags["parallel.num_workers"] = next(n for n in range(most, 0, -1) if games % n == 0)
+        flags["parallel.num_workers"] = fair_number(most, config.env.num_games)
     if config.device.torch_threads == 0:
         flags["device.torch_threads"] = cores if config.parallel.num_workers == 0 else 1
     if config.evaluation.background == "auto" and _is_on_cpu(config):
