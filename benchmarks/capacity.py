@@ -16,16 +16,15 @@ import typer
 from rich.console import Console
 
 from keisei.benchmark.capacity import Capacity, simulated_update_seconds
-from keisei.benchmark.machine import this_machine
-from keisei.commands.benchmark_tables import new_table, print_header
+from keisei.benchmark.harness import new_table, print_header, this_machine
 from keisei.config import load_config
 from keisei.config_schema import AppConfig
-from keisei.ppo.experience import Experience
-from keisei.selfplay.model_sync import pack_weights, unpack_weights
-from keisei.selfplay.timing import SectionTimer
-from keisei.selfplay.worker import SelfPlayWorker
-from keisei.selfplay.workforce import GameShares
-from keisei.training.events import Callback, EventBus, StepEnd
+from keisei.ppo.buffer import Experience
+from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
+from keisei.selfplay.workers.worker import SelfPlayWorker
+from keisei.selfplay.workers.worker_pool import GameShares
+from keisei.timing import SectionTimer
+from keisei.training.callbacks import Callback, EventBus, StepEnd
 from keisei.training.trainer import Trainer
 
 TURNS = 5

@@ -30,10 +30,9 @@ import orjson
 from playwright.sync_api import Page, sync_playwright
 from rich.console import Console
 
-from keisei.benchmark.machine import this_machine
-from keisei.commands.benchmark_tables import new_table, print_header
-from keisei.run_files import CONFIG, METRICS
-from keisei.training import metrics as names
+from keisei import metric_names as names
+from keisei.benchmark.harness import new_table, print_header, this_machine
+from keisei.runs.run_files import CONFIG, METRICS
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 EVALUATED_EVERY = 50

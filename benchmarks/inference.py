@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from keisei.benchmark.machine import this_machine
-from keisei.benchmark.timing import side_by_side
-from keisei.checkpoints.network import load_network
-from keisei.commands.benchmark_tables import new_table, print_header
-from keisei.evaluation.judges import device_config, inference_of
-from keisei.onnx.export import export_onnx
-from keisei.onnx.model import onnx_model
-from keisei.search.judge import Judge
+from keisei.benchmark.harness import new_table, print_header, side_by_side, this_machine
+from keisei.network.loading import device_config, predictor_of
+from keisei.network.onnx.onnx_export import export_onnx
+from keisei.network.onnx.onnx_model import onnx_model
+from keisei.network.predictor import Predictor
+from keisei.network.stored import load_stored_network
 from keisei.shogi.vector import VectorShogi
 
 POSITIONS = 1000
@@ -29,9 +27,9 @@ REPETITIONS = 7
 SECONDS = 0.5
 
 
-def ask(judge: Judge, env: VectorShogi, number: int) -> int:
-    """Judge the first positions; returns how many."""
-    judge.judge(env.packed[:number], env.legal_actions[:number], env.legal_counts[:number])
+def ask(predictor: Predictor, env: VectorShogi, number: int) -> int:
+    """Predictor the first positions; returns how many."""
+    predictor.predict(env.observe().take(slice(number)))
     return number
 
 
@@ -39,15 +37,13 @@ def main() -> None:
     """Compare, measure, and print tables."""
     console = Console()
     print_header(console, this_machine(("torch", "onnxruntime", "numpy")))
-    network = load_network(Path(sys.argv[1]))
-    judges: dict[str, Judge] = {
-        "torch": inference_of(network, device_config("cpu", 1)),
+    network = load_stored_network(Path(sys.argv[1]))
+    predictors: dict[str, Predictor] = {
+        "torch": predictor_of(network, device_config("cpu", 1)),
         "onnxruntime": onnx_model(export_onnx(network), Path(network.name), threads=1),
     }
     env = VectorShogi(POSITIONS, network.spec, seed=1, opening_plies=60)
-    answers = [
-        judge.judge(env.packed, env.legal_actions, env.legal_counts) for judge in judges.values()
-    ]
+    answers = [predictor.predict(env.observe()) for predictor in predictors.values()]
     probabilities = [np.exp(answer.log_probs) for answer in answers]
     console.print(
         f"{network.name}, {POSITIONS:,} positions after 60 random plies, largest difference: "
@@ -55,12 +51,12 @@ def main() -> None:
         f"values {np.abs(answers[0].values - answers[1].values).max():.1e}"
     )
     table = new_table("positions per second, one thread")
-    for heading in ("batch", *judges, "ratio", "spread"):
+    for heading in ("batch", *predictors, "ratio", "spread"):
         table.add_column(heading, justify="right")
     for batch in BATCHES:
-        work = {name: partial(ask, judge, env, batch) for name, judge in judges.items()}
+        work = {name: partial(ask, predictor, env, batch) for name, predictor in predictors.items()}
         rates = side_by_side(work, repetitions=REPETITIONS, seconds=SECONDS)
-        torch, onnxruntime = (rates[name] for name in judges)
+        torch, onnxruntime = (rates[name] for name in predictors)
         table.add_row(
             str(batch),
             f"{torch.best:,.0f}",

@@ -16,23 +16,22 @@ from multiprocessing.connection import Connection
 import torch
 from rich.console import Console
 
-from keisei.benchmark.machine import this_machine
-from keisei.commands.benchmark_tables import new_table, print_header
+from keisei.benchmark.harness import new_table, print_header, this_machine
 from keisei.config import load_config
 from keisei.config_schema import AppConfig
-from keisei.models.compute import choose_compute
-from keisei.models.factory import build_model
-from keisei.models.network import ActorCritic
-from keisei.ppo.experience import Experience, experience_bytes
-from keisei.ppo.inference import Inference
-from keisei.selfplay.communication import SlotRing, WorkerCommunicator
-from keisei.selfplay.parallel import ParallelSelfPlay
+from keisei.network.model_factory import build_model
+from keisei.network.towers.device import choose_compute
+from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.ppo.buffer import Experience, experience_bytes
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.timing import SectionTimer
-from keisei.selfplay.worker import SelfPlayWorker
-from keisei.selfplay.worker_process import ProcessPlan, WorkerProcess
+from keisei.selfplay.workers.messages import SlotRing, WorkerCommunicator
+from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from keisei.selfplay.workers.worker import SelfPlayWorker
+from keisei.selfplay.workers.worker_process import ProcessPlan, WorkerProcess
 from keisei.shogi.features import feature_spec
+from keisei.timing import SectionTimer
 
 PLIES = 16
 """Of each game in a turn."""
@@ -87,7 +86,7 @@ def compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float, 
     spec = feature_spec(config.env.input_features)
     alone = SelfPlay(
         config,
-        Inference(compute.prepare(model), compute, spec),
+        TorchPredictor(compute.prepare(model), compute, spec),
         games=config.env.num_games,
         threads=1,
     )

@@ -14,14 +14,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from keisei.benchmark.machine import this_machine
-from keisei.checkpoints.network import load_network
-from keisei.commands.benchmark_tables import new_table, print_header
-from keisei.evaluation.judges import device_config, inference_of
+from keisei.benchmark.harness import new_table, print_header, this_machine
+from keisei.network.loading import device_config, predictor_of
+from keisei.network.stored import load_stored_network
+from keisei.search.alphabeta import AlphaBeta
 from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
-from keisei.search.player import AlphaBeta
-from keisei.shogi.chance import seeds_of_luck
+from keisei.shogi.rng import seed_rng_states
 from keisei.shogi.vector import VectorShogi
 
 GAMES = 256
@@ -40,8 +39,10 @@ def alphabeta_row(env: VectorShogi, depth: int, quiet_plies: int) -> tuple[str, 
         start, positions = time.perf_counter(), 0
         while time.perf_counter() - start < ENOUGH and positions < GAMES:
             rows = slice(positions, positions + 8)
-            luck = seeds_of_luck(random, 8)
-            bot.search(env.positions[rows], env.legal_actions[rows], env.legal_counts[rows], luck)
+            rng_states = seed_rng_states(random, 8)
+            bot.search(
+                env.positions[rows], env.legal_actions[rows], env.legal_counts[rows], rng_states
+            )
             positions += 8
         seconds = time.perf_counter() - start
         if turn:
@@ -65,7 +66,7 @@ def mate_row(env: VectorShogi, plies: int) -> tuple[str, float]:
 
 def tree_row(env: VectorShogi, run: Path) -> tuple[str, float, float]:
     """(label, simulations per second, share of the time that is not the network's)."""
-    inference = inference_of(load_network(run), device_config("cpu", 1))
+    inference = predictor_of(load_stored_network(run), device_config("cpu", 1))
     search = TreeSearch(inference, 64)
     random = np.random.default_rng(0)
     games = np.arange(GAMES)

@@ -3,7 +3,7 @@
     python benchmarks/weights.py [RUN]
 
 One thread, CPU time. For the network of a RUN if one is given, and for a fresh one: size and
-milliseconds of the ways that Keisei has (`keisei.selfplay.model_sync`), and of zstd and lz4 if they
+milliseconds of the ways that Keisei has (`model_sync`), and of zstd and lz4 if they
 are installed. ``pays below`` is the bandwidth below which packing, sending and unpacking is faster
 than sending the weights as they are.
 """
@@ -19,12 +19,11 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from keisei.benchmark.machine import this_machine
-from keisei.checkpoints.network import load_network
-from keisei.commands.benchmark_tables import new_table, print_header
+from keisei.benchmark.harness import new_table, print_header, this_machine
 from keisei.config import load_config
-from keisei.models.factory import build_model
-from keisei.selfplay.model_sync import pack_weights, unpack_weights
+from keisei.network.model_factory import build_model
+from keisei.network.stored import load_stored_network
+from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
 from keisei.shogi.features import feature_spec
 
 TURNS = 5
@@ -139,7 +138,7 @@ def main() -> None:
     print_header(console, this_machine(("numpy", "torch")))
     if len(sys.argv) > 1:
         run = Path(sys.argv[1])
-        show(console, f"{run.name}, trained", load_network(run).model.state_dict())
+        show(console, f"{run.name}, trained", load_stored_network(run).model.state_dict())
     show(console, "10 blocks of 128 channels, fresh", fresh(10, 128))
 
 

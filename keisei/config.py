@@ -11,16 +11,208 @@ There is one merge path. Each layer overrides those before it, and the result is
 3
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import yaml
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
-from keisei.config_problems import ConfigError, explain
-from keisei.config_schema import AppConfig
-from keisei.config_text import decode, parse
-from keisei.files import FileAccessError, read_bytes, write_atomically
+from keisei.config_schema import AppConfig, Section
+from keisei.errors import KeiseiError
+from keisei.system import FileAccessError, read_bytes, write_atomically
+
+
+class ConfigError(KeiseiError, ValueError):
+    """Settings that cannot be used; the message lists every problem."""
+
+    problems: tuple[str, ...]
+    """One sentence each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        heading = f"{len(self.problems)} problems in the configuration:"
+        super().__init__(
+            self.problems[0] if len(self.problems) == 1 else "\n  ".join((heading, *self.problems))
+        )
+
+
+def sections() -> dict[str, type[Section]]:
+    """The sections of `AppConfig` by name, in order."""
+    classes = {name: field.annotation for name, field in AppConfig.model_fields.items()}
+    return {
+        name: section
+        for name, section in classes.items()
+        if isinstance(section, type) and issubclass(section, Section)
+    }
+
+
+def explain(error: ValidationError) -> ConfigError:
+    """What pydantic found, in the words of the configuration file: one problem per field."""
+    by_field: dict[str, list[ErrorDetails]] = {}
+    for fault in error.errors(include_url=False):
+        by_field.setdefault(_path(fault["loc"]), []).append(fault)
+    return ConfigError([_problem(path, faults) for path, faults in by_field.items()])
+
+
+_SHOULD_BE: Final[Mapping[str, str]] = {
+    "bool_parsing": "should be true or false",
+    "bool_type": "should be true or false",
+    "finite_number": "should be a finite number",
+    "float_parsing": "should be a number",
+    "float_type": "should be a number",
+    "int_from_float": "should be a whole number",
+    "int_parsing": "should be a whole number",
+    "int_parsing_size": "should have fewer digits",
+    "int_type": "should be a whole number",
+    "model_type": "should be settings, one `name: value` per line",
+    "string_pattern_mismatch": "should be text without control characters",
+    "string_type": "should be text",
+    "string_unicode": "should be valid Unicode",
+    "tuple_type": "should be a list such as [one, two]",
+}
+"""Pydantic's types of errors for which there are plainer words."""
+
+_LONGEST_VALUE: Final = 60
+
+
+def _path(location: Sequence[int | str]) -> str:
+    """``section.field[index]``; what pydantic adds to tell the branches of a union is left out."""
+    names = ".".join(str(part) for part in location[:2])
+    return names + "".join(f"[{part}]" for part in location[2:] if isinstance(part, int))
+
+
+def _problem(path: str, faults: Sequence[ErrorDetails]) -> str:
+    first = faults[0]
+    match first["type"]:
+        case "extra_forbidden" | "invalid_key":
+            return _unknown(path)
+        case "json_invalid":
+            return first["msg"]
+        case "value_error" if path in sections():  # its fields don't fit together
+            return f"{path}: {allowed_by(first)}"
+    allowed = " or ".join(allowed_by(fault) for fault in faults).replace("or should be", "or")
+    place = f"{path}: " if path else ""
+    return f"{place}{shown(first['input'])} is not allowed: {allowed}"
+
+
+def allowed_by(fault: ErrorDetails) -> str:
+    """What would be right instead, in plain words."""
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    return _SHOULD_BE.get(fault["type"], fault["msg"].removeprefix("Input "))
+
+
+def shown(value: object) -> str:
+    """A value as the user wrote it, within reason."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
+        return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}..."
+    return reprlib.repr(value)
+
+
+def _unknown(path: str) -> str:
+    section, dot, field = path.partition(".")
+    known = sections()
+    if not dot:
+        near = _near(section, known) or _paths_near(section)
+        remedy = _did_you_mean(near) or f"the sections are {', '.join(known)}"
+        return f"{shown(path)}: unknown section: {remedy}"
+    fields = known[section].model_fields
+    near = [f"{section}.{name}" for name in _near(field, fields)] or _paths_near(field)
+    remedy = _did_you_mean(near) or f"the fields of {section} are {', '.join(fields)}"
+    return f"{shown(path)}: unknown field: {remedy}"
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    return get_close_matches(name, list(known), n=1)
+
+
+def _paths_near(name: str) -> list[str]:
+    """The fields of any section that are called like this: perhaps the section is wrong."""
+    paths = {
+        f"{section}.{field}": field
+        for section, fields in sections().items()
+        for field in fields.model_fields
+    }
+    near = _near(name, paths.values())
+    return [path for path, field in paths.items() if field in near]
+
+
+def _did_you_mean(paths: Sequence[str]) -> str:
+    return f"did you mean {' or '.join(paths)}?" if paths else ""
+
+
+_NOTHING: Final = frozenset({"", "~", "null", "Null", "NULL", "none", "None"})
+
+
+def parse(text: str, source: str) -> object:
+    """The one document of `text`: dicts, lists, texts and None.
+
+    Raises:
+        ConfigError: It is not YAML, or a key is there twice; with `source`, line and column.
+    """
+    try:
+        # A loader that makes nothing but texts, lists and dicts cannot be made to run code.
+        loader = _TextLoader(text)
+        try:
+            return loader.get_single_data()
+        except (OverflowError, ValueError) as error:  # an escape beyond Unicode: \UFFFFFFFF
+            line, column, problem = loader.line + 1, loader.column + 1, str(error)
+        except RecursionError:
+            line, column, problem = loader.line + 1, loader.column + 1, "nested too deeply"
+    except yaml.reader.ReaderError as error:
+        line, column = _place(text, error.position)
+        problem = f"character {error.character!r} is not allowed: {error.reason}"
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        problem = error.problem or error.context or "not YAML"
+    raise ConfigError([f"{source}, line {line}, column {column}: {problem}"])
+
+
+def decode(data: bytes, source: str) -> str:
+    """The text of a file in UTF-8.
+
+    Raises:
+        ConfigError: It is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, column = _place(error.object[: error.start].decode(), error.start)
+    raise ConfigError([f"{source}, line {line}, column {column}: not UTF-8"])
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    """Line and column, counted from 1."""
+    before = text[:position]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+class _TextLoader(yaml.BaseLoader):
+    """`yaml.BaseLoader`, which leaves texts as they are; nothing is None, duplicates are errors."""
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        value = super().construct_scalar(node)
+        is_quoted = node.style is not None
+        return value if is_quoted or value not in _NOTHING else None
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"{key.value} is there twice", problem_mark=key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
 
 __all__ = ["ConfigError", "load_config", "load_saved_config", "recipes", "save_config"]
 

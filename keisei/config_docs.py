@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from keisei.config import recipes
-from keisei.config_problems import sections
+from keisei.config import recipes, sections
 from keisei.config_schema import Section
-from keisei.files import write_atomically
+from keisei.system import write_atomically
 
 Schema = Mapping[str, Any]
 """The JSON schema of one field."""

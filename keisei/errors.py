@@ -1,4 +1,4 @@
-"""The errors that users can cause: the CLI prints their message, no traceback, and exits with 2."""
+"""The errors that users can cause with models, weights and devices."""
 
 
 class KeiseiError(Exception):
@@ -32,3 +32,15 @@ class IllegalMoveError(KeiseiError, ValueError):
 
 class IllegalPositionError(KeiseiError, ValueError):
     """A position that cannot be played from: two kings of a colour, too many pawns ..."""
+
+
+class ModelError(KeiseiError, ValueError):
+    """A model type, a choice or a size that does not exist; the message lists what does."""
+
+
+class WeightsError(KeiseiError, ValueError):
+    """Weights that do not fit the model; the message names the tensor and both shapes."""
+
+
+class DeviceError(KeiseiError, ValueError):
+    """A device or precision that this machine does not have; the message says why."""

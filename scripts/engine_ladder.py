@@ -20,21 +20,25 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from keisei.commands.progress import progress_bar
-from keisei.commands.strength_tables import print_ladder, show_progress
+from keisei.commands.tables import print_ladder, progress_bar, show_progress
 from keisei.errors import KeiseiError
-from keisei.evaluation.ladder import Pair, Progress, play_missing, read_ladder
+from keisei.evaluation.ladder import (
+    LadderProgress,
+    Pair,
+    play_missing,
+    read_ladder,
+)
 from keisei.evaluation.match import MatchSettings
-from keisei.evaluation.player import Player
-from keisei.evaluation.players import make_player, open_players
 from keisei.evaluation.ratings import connected, rate
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.evaluation.score import elo_difference
 from keisei.evaluation.strength_plots import draw_ladder
-from keisei.evaluation.usi_engine import UsiEngineError
-from keisei.files import write_atomically
+from keisei.players.player import Player
+from keisei.players.spec import make_player, open_players
 from keisei.plotting import png
-from keisei.run_files import LADDER
+from keisei.runs.run_files import LADDER
+from keisei.system import write_atomically
+from keisei.usi.client import UsiEngineError
 
 DEBIANS_GAMES: Final = Path("/usr/games")
 """Where Debian puts them; not on everybody's PATH."""
@@ -187,7 +191,7 @@ def play_open(
     pairs: Sequence[Pair],
     settings: MatchSettings,
     *,
-    on_games: Callable[[Progress], None],
+    on_games: Callable[[LadderProgress], None],
 ) -> None:
     """A few games of each two, then all where the result is open. A breakdown ends only its pair.
 

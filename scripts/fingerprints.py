@@ -32,30 +32,28 @@ TINY_RUN = (
     "logging.tensorboard=false",
     "logging.display=off",
 )
-USI_SESSION = f"""usi
-isready
-usinewgame
-position startpos
-go nodes 200
-position startpos moves 7g7f 3c3d 8h2b+ 3a2b
-go nodes 300
-position sfen {MIDDLE_GAME}
-go nodes 100
-position sfen {ENDGAME}
-go mate 5000
-quit
-"""
+USI_SESSION = (
+    ("isready", "readyok"),
+    ("usinewgame\nposition startpos\ngo nodes 200", "bestmove"),
+    ("position startpos moves 7g7f 3c3d 8h2b+ 3a2b\ngo nodes 300", "bestmove"),
+    (f"position sfen {MIDDLE_GAME}\ngo nodes 100", "bestmove"),
+    (f"position sfen {ENDGAME}\ngo mate 5000", "checkmate"),
+)
+"""What the GUI says, and the word with which the answer to it begins."""
 
 
-def keisei(*arguments: str, text: str | None = None) -> str:
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"}
+
+
+def keisei(*arguments: str) -> str:
     """Run the command line of the checkout in the current directory; returns what it prints."""
     result = subprocess.run(
         [sys.executable, "-m", "keisei", *arguments],
-        input=text,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"},
+        env=_environment(),
     )
     if result.returncode:
         raise SystemExit(f"keisei {' '.join(arguments)}:\n{result.stderr}")
@@ -141,8 +139,24 @@ def picture(work: Path) -> object:
 
 def usi(work: Path) -> object:
     """Best moves and mates of a USI session at fixed nodes."""
-    answers = keisei("usi", str(_train(work, "single")), "--set", "Threads=1", text=USI_SESSION)
-    return [line for line in answers.splitlines() if line.startswith(("bestmove", "checkmate"))]
+    run, answers = str(_train(work, "single")), []
+    with subprocess.Popen(
+        [sys.executable, "-m", "keisei", "usi", run, "--set", "Threads=1"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=_environment(),
+    ) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        for question, answer in USI_SESSION:
+            engine.stdin.write(f"{question}\n")
+            engine.stdin.flush()
+            answers.append(next(line for line in engine.stdout if line.startswith(answer)).strip())
+        engine.stdin.write("quit\n")
+        engine.stdin.flush()
+    return answers
 
 
 def onnx(work: Path) -> object:

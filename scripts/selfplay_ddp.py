@@ -20,12 +20,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from keisei.child_processes import module_environment
 from keisei.config import load_config
 from keisei.errors import KeiseiError
-from keisei.models.compute import choose_device
-from keisei.ppo.ranks import Ranks, joined
-from keisei.training.events import EventBus
+from keisei.network.towers.device import choose_device
+from keisei.ppo.distributed import Ranks, joined
+from keisei.system import module_environment
+from keisei.training.callbacks import EventBus
 from keisei.training.trainer import Trainer
 
 RECIPE: Final = "quickstart"
@@ -66,7 +66,7 @@ def learn(seconds: float, settings: list[str]) -> None:
         with trainer.selfplay:
             trainer.train_step()  # kernels may have to be compiled first
             plies_before, start = trainer.timestep, time.perf_counter()
-            while not ranks.decided(time.perf_counter() - start > seconds):
+            while not ranks.broadcast(time.perf_counter() - start > seconds):
                 trainer.train_step()
         spent = time.perf_counter() - start
         show(ranks, trainer, trainer.timestep - plies_before, spent)
@@ -75,7 +75,7 @@ def learn(seconds: float, settings: list[str]) -> None:
 def show(ranks: Ranks, trainer: Trainer, plies: int, seconds: float) -> None:
     """Let the first learner print what all have become; fail if they are not the same."""
     own = (str(ranks), os.getpid(), len(trainer.buffer) * trainer.update, trainer.agent.fingerprint)
-    everyone = ranks.gathered(own)
+    everyone = ranks.all_gather(own)
     are_same = len({fingerprint for *_, fingerprint in everyone}) == 1
     if ranks.is_first:
         table = Table("who", "process", "plies of its own", "checksum of its weights")

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 from keisei.constants import HAND_LIMITS, NUM_BOARD_ACTIONS
 from keisei.errors import IllegalPositionError
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.pieces import Color, Piece, PieceKind
+from keisei.shogi.types import Color, Diagram, Piece, PieceKind
 
 
 def random_games(seed: int, *, plies: int = 200) -> Iterator[ShogiGame]:

@@ -4,8 +4,8 @@ import multiprocessing
 
 import pytest
 
-from keisei.child_processes import spawn_context
 from keisei.errors import KeiseiError
+from keisei.system import spawn_context
 
 
 def test_processes_are_spawned() -> None:

@@ -11,8 +11,14 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from keisei.config import ConfigError, load_config, load_saved_config, recipes, save_config
-from keisei.config_problems import sections
+from keisei.config import (
+    ConfigError,
+    load_config,
+    load_saved_config,
+    recipes,
+    save_config,
+    sections,
+)
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from keisei.config import sections
 from keisei.config_docs import configuration_page
-from keisei.config_problems import sections
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 COMMAND = "python -m keisei.config_docs docs/configuration.md"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import keisei
-from keisei.config_problems import sections
+from keisei.config import sections
 from keisei.config_schema import AppConfig
 
 PACKAGE = Path(keisei.__file__).parent

@@ -34,7 +34,7 @@ def install_kernels(monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def install(kernels: Kernels) -> None:
         stand_in = SimpleNamespace(kernels=lambda: kernels)
-        monkeypatch.setitem(sys.modules, "keisei.warmup", stand_in)
+        monkeypatch.setitem(sys.modules, "keisei.doctor", stand_in)
         monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
 
     return install
@@ -199,7 +199,7 @@ def test_kernel_that_does_not_compile_fails(install_kernels: Install) -> None:
 
 
 def test_kernels_that_do_not_import_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "keisei.warmup", None)
+    monkeypatch.setitem(sys.modules, "keisei.doctor", None)
     check, timings = doctor.compile_kernels(ignore_progress)
     assert check.status is Status.FAIL
     assert check.found.startswith("import: ModuleNotFoundError")

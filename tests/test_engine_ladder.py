@@ -12,15 +12,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
-from keisei.evaluation.choices import RESIGNS
 from keisei.evaluation.match import MatchSettings, PlayedGame
-from keisei.evaluation.player import Columns
 from keisei.evaluation.results import Conditions, ResultStore
-from keisei.evaluation.usi_engine import UsiEngineError
-from keisei.shogi.pieces import Color
+from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.players.player import RESIGNS, Columns
+from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
 from keisei.training.run import start_run
+from keisei.usi.client import UsiEngineError
 from tests.tiny import tiny_config
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"

@@ -10,21 +10,12 @@ import keisei
 PACKAGE = Path(keisei.__file__).parent
 
 FORBIDDEN = {
-    "shogi": ("torch", "pydantic", "typer", "keisei.config_schema", "keisei.models"),
-    "models": ("keisei.ppo", "keisei.selfplay", "keisei.training"),
+    "shogi": ("torch", "pydantic", "typer", "keisei.config_schema", "keisei.network"),
+    "network": ("keisei.ppo", "keisei.selfplay", "keisei.training"),
     "ppo": ("keisei.selfplay", "keisei.training"),
     "selfplay": ("keisei.training",),
     "checkpoints": ("keisei.ppo", "keisei.selfplay", "keisei.training"),
-    "dashboard": (
-        "torch",
-        "nicegui",
-        "keisei.web",
-        "keisei.ppo",
-        "keisei.selfplay",
-        "keisei.models",
-    ),
     "evaluation": ("keisei.training",),
-    "onnx": ("keisei.training", "keisei.evaluation"),
     "search": ("keisei.training",),
     "play": ("keisei.training",),
     "analysis": ("keisei.training", "torch"),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributed import ReduceOp
 
-from keisei.ppo.ranks import Ranks
+from keisei.ppo.distributed import Ranks
 
 Answer = TypeVar("Answer")
 
@@ -41,7 +41,7 @@ class ThreadedRanks(Ranks):
         super().__init__(rank, size, local_rank=rank, local_size=size)
         self.table = table
 
-    def part(self) -> None:
+    def leave(self) -> None:
         pass
 
     def _reduce(self, tensor: Tensor, operation: ReduceOp.RedOpType = ReduceOp.SUM) -> None:

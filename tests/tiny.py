@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keisei.config import load_config
 from keisei.config_schema import AppConfig
-from keisei.training.events import Callback, EventBus
+from keisei.training.callbacks import Callback, EventBus
 from keisei.training.trainer import Trainer
 
 TINY = (

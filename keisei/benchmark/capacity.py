@@ -15,8 +15,8 @@ import heapq
 import math
 from dataclasses import dataclass
 
-from keisei.ppo.experience import experience_bytes
-from keisei.selfplay.tickets import Tickets
+from keisei.ppo.buffer import experience_bytes
+from keisei.selfplay.workers.messages import Tickets
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Capacity:
 
     rollout_plies: int
     shares: int
-    """Tickets of an update (`keisei.selfplay.tickets`): with Ray, ``parallel.num_workers``."""
+    """Tickets of an update: with Ray, ``parallel.num_workers``."""
 
     max_lag: int
     learner_rate: float

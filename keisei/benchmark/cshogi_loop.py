@@ -59,7 +59,7 @@ class CshogiLoop:
         self.random = Random(seed)
 
     def step(self) -> None:
-        """Play a random legal move in each game, judge, and begin anew those that ended."""
+        """Play a random legal move in each game, and begin those that ended again."""
         self.rewards.fill(0)
         for index, board in enumerate(self.boards):
             board.push(self.random.choice(self.legal[index]))
@@ -131,7 +131,7 @@ class TunedCshogiLoop(CshogiLoop):
         self._game_numbers = np.arange(len(sfens))
 
     def step(self) -> None:
-        """Play a random legal move in each game, judge, and begin anew those that ended."""
+        """Play a random legal move in each game, and begin those that ended again."""
         self.rewards.fill(0)
         random, ply_limit, legal = self.random.random, self.ply_limit, self.legal
         games = zip(self.boards, legal, self._seen, strict=True)

@@ -1,32 +1,30 @@
-"""The game core side by side with other libraries: perft, and random play with each output.
-
-``docs/benchmarks.md`` says what is measured and how; ``keisei benchmark env`` prints it.
-"""
+"""What ``keisei benchmark env`` prints."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from keisei.benchmark.env_report import (
-    CSHOGI,
-    CSHOGI_TUNED,
-    KEISEI,
-    KEISEI_THREADS,
-    LEGAL_LIST,
-    MASK,
-    PACKED,
-    PLANES,
-    PLANES_AND_MASK,
-    RSSHOGI,
-    EnvReport,
-    Output,
-    PerftRow,
-    StepRow,
+from keisei import __version__
+from keisei.benchmark.harness import (
+    NOT_MEASURED,
+    Bar,
+    Machine,
+    Rate,
+    Work,
+    bar_table,
+    installed_version,
+    new_table,
+    noise_text,
+    print_header,
+    rate_text,
+    side_by_side,
+    this_machine,
 )
-from keisei.benchmark.machine import installed_version, this_machine
-from keisei.benchmark.timing import Work, side_by_side
 from keisei.constants import NUM_ACTIONS
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
@@ -36,6 +34,114 @@ from keisei.shogi.vector import VectorShogi
 
 if TYPE_CHECKING:
     from keisei.benchmark.cshogi_loop import CshogiLoop
+
+KEISEI: Final = "keisei"
+KEISEI_THREADS: Final = "keisei, threads"
+CSHOGI: Final = "cshogi"
+"""In random play the plain loop, the one that is written first."""
+
+CSHOGI_TUNED: Final = "cshogi, tuned"
+RSSHOGI: Final = "rsshogi"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is produced for each position of random play, besides the list of legal moves."""
+
+    name: str
+    packed: bool = False
+    planes: bool = False
+    mask: bool = False
+
+
+LEGAL_LIST: Final = Output("legal list")
+PACKED: Final = Output("packed + list", packed=True)
+PLANES: Final = Output("planes", planes=True)
+MASK: Final = Output("mask", mask=True)
+PLANES_AND_MASK: Final = Output("planes + mask", planes=True, mask=True)
+
+
+@dataclass(frozen=True)
+class PerftRow:
+    """Nodes per second of each contestant in one position."""
+
+    position: str
+    depth: int
+    plays_leaves: bool
+    nodes: int
+    rates: dict[str, Rate]
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """Steps per second of each contestant for one number of games and one output."""
+
+    games: int
+    output: str
+    rates: dict[str, Rate]
+
+
+@dataclass(frozen=True)
+class EnvReport:
+    """All that was measured."""
+
+    machine: Machine
+    threads: int
+    perft: tuple[PerftRow, ...]
+    steps: tuple[StepRow, ...]
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """The promised speeds, and what was measured."""
+        return tuple(_bars(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return {
+            "keisei": __version__,
+            "machine": self.machine.as_dict(),
+            "threads": self.threads,
+            "perft": [_plain(row) for row in self.perft],
+            "steps": [_plain(row) for row in self.steps],
+            "bars": [bar.as_dict() for bar in self.bars],
+        }
+
+
+def ratio(rates: dict[str, Rate], name: str, other: str) -> float | None:
+    """How many times as fast as `other` the contestant `name` is; None if one is missing."""
+    if name not in rates or other not in rates:
+        return None
+    return rates[name].best / rates[other].best
+
+
+_COMPARED_GAMES = 1024
+"""The number of games that promises on stepping are about."""
+
+
+def _bars(report: EnvReport) -> Iterator[Bar]:
+    counted = [ratio(row.rates, KEISEI, CSHOGI) for row in report.perft if not row.plays_leaves]
+    yield Bar("perft that counts the last ply, every position", 4, " x cshogi", _least(counted))
+
+    packed = {row.games: row.rates for row in report.steps if row.output == PACKED.name}
+    rates = packed.get(_COMPARED_GAMES, {})
+    steps = rates[KEISEI].best / 1e6 if rates else None
+    yield Bar("packed + list, 1,024 games, one thread", 0.9, " M steps/s", steps)
+
+    dense = [row.rates for row in report.steps if row.output == PLANES_AND_MASK.name]
+    ratios = [ratio(rates_of_row, KEISEI, CSHOGI) for rates_of_row in dense]
+    yield Bar("planes + mask, every number of games", 10, " x cshogi, plain", _least(ratios))
+
+    scaling = ratio(rates, KEISEI_THREADS, KEISEI) if report.threads == 2 else None
+    yield Bar("packed + list, 1,024 games, two threads", 1.6, " x one thread", scaling)
+
+
+def _least(ratios: list[float | None]) -> float | None:
+    return min((value for value in ratios if value is not None), default=None)
+
+
+def _plain(row: PerftRow | StepRow) -> dict[str, Any]:
+    return {**vars(row), "rates": {name: rate.as_dict() for name, rate in row.rates.items()}}
+
 
 PACKAGES: Final = ("numba", "numpy", "cshogi", "rsshogi")
 
@@ -211,3 +317,81 @@ class _Arena:
     def __exit__(self, *_: object) -> None:
         for env in self.envs.values():
             env.close()
+
+
+FOOTNOTES = (
+    "Each figure is the best of several turns. noise: by how much their median lies below it, in "
+    "the worst column.",
+    "ratio: keisei with one thread against the column to the left.",
+    "legal list, packed + list: one measurement of keisei for both, as a step always writes both.",
+    "plain, tuned: the cshogi loop as one writes it first, and as fast as we could make it.",
+)
+
+
+def print_env_report(report: EnvReport) -> None:
+    """Tables for people."""
+    console = Console()
+    print_header(console, report.machine)
+    if "cshogi" not in report.machine.versions:
+        hint = "cshogi is not installed, so there is nothing to compare with: pip install cshogi"
+        console.print(Text(hint, style="yellow"))
+    console.print(_perft_table(report))
+    console.print(_step_table(report))
+    for footnote in FOOTNOTES:
+        console.print(footnote, style="dim", highlight=False)
+    console.print(bar_table(report.bars))
+
+
+def _perft_table(report: EnvReport) -> Table:
+    table = new_table("perft, million nodes/s")
+    table.add_column("position", no_wrap=True)
+    table.add_column("depth", justify="right")
+    table.add_column("last ply")
+    for heading in ("keisei", "cshogi", "ratio", "rsshogi", "ratio", "noise"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in report.perft:
+        table.add_row(
+            row.position,
+            str(row.depth),
+            "played" if row.plays_leaves else "counted",
+            rate_text(row.rates.get(KEISEI), 1e6),
+            rate_text(row.rates.get(CSHOGI), 1e6),
+            _ratio(row.rates, CSHOGI),
+            rate_text(row.rates.get(RSSHOGI), 1e6),
+            _ratio(row.rates, RSSHOGI),
+            noise_text(row.rates),
+        )
+    return table
+
+
+def _step_table(report: EnvReport) -> Table:
+    table = new_table("random play, thousand steps/s")
+    table.add_column("games", justify="right")
+    table.add_column("output", no_wrap=True)
+    second = f"{report.threads} threads" if report.threads > 1 else "threads"
+    for heading in ("keisei\n1 thread", f"\n{second}", "cshogi\nplain", "\nratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("cshogi\ntuned", "\nratio", "\nnoise"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    previous = None
+    for row in report.steps:
+        if previous not in (None, row.games):
+            table.add_section()
+        table.add_row(
+            "" if row.games == previous else f"{row.games:,}",
+            row.output,
+            rate_text(row.rates.get(KEISEI), 1e3),
+            rate_text(row.rates.get(KEISEI_THREADS), 1e3),
+            rate_text(row.rates.get(CSHOGI), 1e3),
+            _ratio(row.rates, CSHOGI),
+            rate_text(row.rates.get(CSHOGI_TUNED), 1e3),
+            _ratio(row.rates, CSHOGI_TUNED),
+            noise_text(row.rates),
+        )
+        previous = row.games
+    return table
+
+
+def _ratio(rates: dict[str, Rate], other: str) -> str:
+    value = ratio(rates, KEISEI, other)
+    return NOT_MEASURED if value is None else f"{value:.1f}x"

@@ -1,29 +1,28 @@
-"""A recipe as a whole: how fast it trains, what memory it takes, how strong a player it makes.
-
-The figures of speed and memory are those that the run wrote down itself. Strength is measured by
-matches against the bots, the bots among each other included: so the rating relative to
-`YARDSTICK` is finite and has an honest interval also where nearly all games against it are lost.
-"""
+"""What ``keisei benchmark strength`` prints."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from keisei import __version__, run_files
-from keisei.benchmark.machine import Machine, this_machine
+from rich.console import Console
+from rich.text import Text
+
+from keisei import __version__
+from keisei import metric_names as metrics
+from keisei.benchmark.harness import NOT_MEASURED, Machine, new_table, print_header, this_machine
 from keisei.errors import KeiseiError
 from keisei.evaluation.ladder import round_robin
 from keisei.evaluation.match import MatchSettings, play_match
-from keisei.evaluation.player import Player
-from keisei.evaluation.players import make_player, open_players
 from keisei.evaluation.ratings import PairResult, rate
 from keisei.evaluation.score import Score
 from keisei.evaluation.standards import OPPONENTS, YARDSTICK
-from keisei.files import read_bytes
-from keisei.training import metrics
-from keisei.training.journal import History
+from keisei.players.player import Player
+from keisei.players.spec import make_player, open_players
+from keisei.runs import run_files
+from keisei.runs.journal import History
+from keisei.system import read_bytes
 
 PACKAGES: Final = ("torch", "numpy", "numba")
 
@@ -177,3 +176,48 @@ def _recipe(run_directory: Path, history: History) -> dict[str, str]:
         "threads": str(facts.get("threads", "?")),
         "precision": str(facts.get("precision", "?")),
     }
+
+
+def print_strength_report(report: StrengthReport, old: Mapping[str, float] | None) -> None:
+    """The table, next to the figures of an earlier report if there are any."""
+    console = Console()
+    print_header(console, report.machine)
+    recipe = ", ".join(f"{name} {value}" for name, value in report.recipe.items())
+    console.print(Text(f"{report.run}: {recipe}"))
+    table = new_table("the recipe as a whole")
+    table.add_column("", no_wrap=True)
+    table.add_column("now" if old is not None else "measured", justify="right", no_wrap=True)
+    if old is not None:
+        for heading in ("before", "change"):
+            table.add_column(heading, justify="right", no_wrap=True)
+    for figure in report.figures():
+        row = [Text(figure.name), Text(_text(figure, figure.value))]
+        if old is not None:
+            row += _comparison(figure, old.get(figure.name))
+        table.add_row(*row)
+    console.print(table)
+    low, high = report.interval
+    console.print(
+        f"Elo against {YARDSTICK}: 95 % {low:+.0f} to {high:+.0f}", style="dim", highlight=False
+    )
+
+
+def _comparison(figure: Figure, before: float | None) -> list[Text]:
+    if before is None:
+        return [Text(NOT_MEASURED), Text(NOT_MEASURED)]
+    is_difference = figure.unit in (" %", "")  # of shares and ratings, ratios say nothing
+    change = (
+        f"{figure.value - before:+.1f}"
+        if is_difference
+        else f"{figure.value / before:.2f}x"
+        if before
+        else NOT_MEASURED
+    )
+    is_better = (figure.value > before) == figure.more_is_better
+    style = "" if figure.value == before else "green" if is_better else "red"
+    return [Text(_text(figure, before)), Text(change, style=style)]
+
+
+def _text(figure: Figure, value: float) -> str:
+    digits = 0 if figure.unit in (" MB", "") else 1
+    return f"{value:,.{digits}f}{figure.unit}"

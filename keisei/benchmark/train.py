@@ -1,27 +1,36 @@
-"""How fast a run trains, and how much of that time the network computes.
-
-It is the trainer itself that is timed, step by step, not a copy of it.
-"""
+"""What ``keisei benchmark train`` prints."""
 
 import copy
 import io
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from keisei.benchmark.bare_loop import bare_update
-from keisei.benchmark.machine import this_machine
-from keisei.benchmark.timing import Rate, Work, side_by_side
-from keisei.benchmark.train_report import BARE, HIDDEN, KEISEI, SHOWN, TrainReport
-from keisei.config_schema import AppConfig
-from keisei.models.measure import (
+from keisei import __version__
+from keisei import metric_names as metrics
+from keisei.benchmark.harness import (
+    Bar,
+    Machine,
+    Rate,
+    Work,
+    bar_table,
+    new_table,
+    noise_text,
+    print_header,
+    rate_text,
+    side_by_side,
+    this_machine,
+)
+from keisei.benchmark.network_speed import (
     COMPILED,
     LAID_OUT,
     ONE_THREAD,
@@ -30,13 +39,110 @@ from keisei.models.measure import (
     reduced_paths,
     sample_batch,
 )
-from keisei.models.measure import Path as ComputePath
-from keisei.models.probe import probe_precision
+from keisei.benchmark.network_speed import Path as ComputePath
+from keisei.config_schema import AppConfig, PPOConfig
+from keisei.display.live import LiveDisplay
+from keisei.network.towers.device import Compute, probe_precision
+from keisei.network.towers.model import ActorCritic
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.training import metrics
-from keisei.training.display import LiveDisplay
-from keisei.training.events import Callback, EventBus, StepEnd, TrainingEnd, TrainingStart
+from keisei.training.callbacks import (
+    Callback,
+    EventBus,
+    StepEnd,
+    TrainingEnd,
+    TrainingStart,
+)
 from keisei.training.trainer import Trainer
+
+
+def bare_update(
+    model: ActorCritic,
+    optimizer: torch.optim.Optimizer,
+    minibatches: Sequence[Minibatch],
+    settings: PPOConfig,
+    compute: Compute,
+) -> int:
+    """Learn from each minibatch once; returns the number of samples."""
+    for batch in minibatches:
+        with compute.autocast():
+            output = model(batch.planes, batch.legal)
+        columns = torch.arange(batch.legal.shape[1], device=batch.legal.device)
+        padding = columns >= batch.counts[:, None]
+        log_probs = output.logits.masked_fill(padding, -1e9).log_softmax(dim=1)
+        ratio = (log_probs.gather(1, batch.legal_indices[:, None])[:, 0] - batch.log_probs).exp()
+        advantages = batch.advantages - batch.advantages.mean()
+        advantages = advantages / (advantages.std() + 1e-8)
+        clipped = ratio.clamp(1 - settings.clip_range, 1 + settings.clip_range)
+        policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+        entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
+        value_loss = model.value_loss(output.value, batch.returns).mean()
+        loss = policy_loss + settings.value_weight * value_loss - settings.entropy * entropy
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
+        optimizer.step()
+    return sum(len(batch.legal_indices) for batch in minibatches)
+
+
+KEISEI: Final = "keisei"
+BARE: Final = "bare loop"
+SHOWN: Final = "display on"
+HIDDEN: Final = "display off"
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """All that was measured."""
+
+    machine: Machine
+    settings: dict[str, str]
+    """What was trained, and how."""
+
+    is_promised: bool
+    """Whether these are the settings that the promises are about."""
+
+    steps: dict[str, Rate]
+    """Plies per second of whole steps, with the live display and without."""
+
+    shares: dict[str, float]
+    """Of the time of the steps: env, inference, learning, other; together 1."""
+
+    network_share: float
+    """Of the time of the steps, how much the network computed."""
+
+    updates: dict[str, Rate]
+    """Samples per second of an update, and of the bare loop."""
+
+    paths: tuple[PathSpeed, ...]
+    """The ways of running this network here."""
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """The promised speeds, and what was measured."""
+        return tuple(self._bars())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return {
+            "keisei": __version__,
+            "machine": self.machine.as_dict(),
+            "settings": self.settings,
+            "plies_per_second": {name: rate.as_dict() for name, rate in self.steps.items()},
+            "time_shares": self.shares,
+            "network_share": self.network_share,
+            "samples_per_second": {name: rate.as_dict() for name, rate in self.updates.items()},
+            "paths": [path.as_dict() for path in self.paths],
+            "bars": [bar.as_dict() for bar in self.bars],
+        }
+
+    def _bars(self) -> Iterator[Bar]:
+        share = self.network_share if self.is_promised else None
+        yield Bar("time in the network, 4x64 tower, 256 games", 0.8, "", share)
+        update = self.updates[KEISEI].best / self.updates[BARE].best
+        yield Bar("samples/s of an update", 0.9, " x bare loop", update)
+        display = self.steps[SHOWN].best / self.steps[HIDDEN].best
+        yield Bar("plies/s with the live display", 0.98, " x without", display)
+
 
 Progress = Callable[[str, int, int], None]
 """``on_progress(what, done, total)``."""
@@ -225,3 +331,66 @@ def _is_promised(config: AppConfig) -> bool:
         if str(chosen[section][field]) != value:
             return False
     return True
+
+
+FOOTNOTES = (
+    "Rates are the best of several turns; noise: by how much their median lies below it.",
+    "network: forward and backward passes, losses and the optimizer's step.",
+    "bare loop: PPO in plain PyTorch on minibatches that are ready, the same samples.",
+)
+
+
+def print_train_report(report: TrainReport) -> None:
+    """Tables for people."""
+    console = Console()
+    print_header(console, report.machine)
+    console.print(Text(", ".join(f"{name} {value}" for name, value in report.settings.items())))
+    console.print(_speed_table(report))
+    console.print(_time_table(report))
+    console.print(_path_table(report))
+    for footnote in FOOTNOTES:
+        console.print(footnote, style="dim", highlight=False)
+    console.print(bar_table(report.bars))
+
+
+def _speed_table(report: TrainReport) -> Table:
+    table = new_table("training, per second")
+    table.add_column("", no_wrap=True)
+    for heading in ("rate", "ratio", "noise"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for unit, rates, base, others in (
+        ("plies, ", report.steps, HIDDEN, (SHOWN,)),
+        ("samples of an update, ", report.updates, BARE, (KEISEI,)),
+    ):
+        for name in (base, *others):
+            share = rates[name].best / rates[base].best
+            noise = noise_text({name: rates[name]})
+            table.add_row(unit + name, rate_text(rates[name], 1.0), f"{share:.2f}x", noise)
+    return table
+
+
+def _time_table(report: TrainReport) -> Table:
+    table = new_table("where the time goes")
+    for heading in ("", "share"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for name, share in report.shares.items():
+        table.add_row(name, f"{share:.1%}")
+    table.add_row("of all this, in the network", f"{report.network_share:.1%}")
+    return table
+
+
+def _path_table(report: TrainReport) -> Table:
+    table = new_table("ways of running the network, positions/s")
+    table.add_column("", no_wrap=True)
+    for heading in ("acting", "ratio", "learning", "ratio", "noise"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for speed in report.paths:
+        table.add_row(
+            speed.path.name,
+            rate_text(speed.acting, 1.0),
+            f"{speed.acting_ratio:.2f}x",
+            rate_text(speed.learning, 1.0),
+            f"{speed.learning_ratio:.2f}x",
+            noise_text({"acting": speed.acting, "learning": speed.learning}),
+        )
+    return table

@@ -15,7 +15,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from keisei import __version__
-from keisei.checkpoints.listing import CheckpointError
+from keisei.checkpoints.rotation import CheckpointError
 from keisei.checkpoints.state_tree import flatten, unflatten
 
 FORMAT: Final = "keisei-checkpoint"

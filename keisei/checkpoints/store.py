@@ -21,7 +21,6 @@ import safetensors
 import safetensors.torch
 import torch
 
-from keisei.checkpoints.listing import CheckpointError, list_checkpoints
 from keisei.checkpoints.manifest import (
     CONFIG,
     MANIFEST,
@@ -36,10 +35,17 @@ from keisei.checkpoints.manifest import (
 )
 from keisei.checkpoints.rotation import (
     UNFINISHED,
+    CheckpointError,
     free_name,
+    list_checkpoints,
     remove_outdated,
 )
-from keisei.checkpoints.state_tree import State, check_bools, flatten, unflatten
+from keisei.checkpoints.state_tree import (
+    State,
+    check_bools,
+    flatten,
+    unflatten,
+)
 
 __all__ = [
     "Checkpoint",

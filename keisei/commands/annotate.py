@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from keisei.commands.strength_options import AsJson, Device, Threads
+from keisei.commands.options import AsJson, Device, Threads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from keisei.analysis.judged import JudgedGame
+    from keisei.analysis.game_analysis import GameAnalysis
 
 TURNING_POINTS: Final = 8
 """Moves that are listed at most."""
@@ -45,18 +45,18 @@ def annotate(
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Judge every position of a game: chances, best moves, blunders, as comments and as a graph."""
-    from keisei.commands.progress import progress_bar
+    """Analyse every position of a game: chances, best moves, blunders, as comments and a graph."""
+    from keisei.commands.tables import progress_bar
 
     with progress_bar() as progress:
         progress.add_task("judging", total=None)
 
         from keisei.analysis.annotation import annotated
-        from keisei.analysis.judged import judge_game
+        from keisei.analysis.game_analysis import analyze_game
         from keisei.errors import KeiseiError
-        from keisei.evaluation.judges import load_judge
-        from keisei.files import write_atomically
+        from keisei.network.loading import load_network
         from keisei.shogi.notation.files import format_name, load_games, save_game
+        from keisei.system import write_atomically
 
         if output is not None:
             format_name(output)  # refuses other suffixes, before the work is done
@@ -64,10 +64,10 @@ def annotate(
         records = load_games(game)
         if len(records) > 1:
             raise KeiseiError(f"{game} holds {len(records)} games; only one can be annotated")
-        network = load_judge(model, device=device, threads=threads)
-        judged = judge_game(
+        network = load_network(model, device=device, threads=threads)
+        judged = analyze_game(
             records[0],
-            network.judge,
+            network.predictor,
             name=network.name,
             simulations=simulations,
             ply_limit=network.ply_limit,
@@ -75,7 +75,7 @@ def annotate(
         if output is not None:
             save_game(annotated(judged, blunder=blunder / 100), output)
         if plot is not None and draw is not None:
-            from keisei.analysis.graph import draw_game
+            from keisei.analysis.annotation import draw_game
 
             write_atomically(plot, draw(draw_game(judged, blunder=blunder / 100)))
     if as_json:
@@ -94,11 +94,11 @@ def _picture_writer(path: Path) -> "Callable[[Figure], bytes]":
     return writers[path.suffix.lower()]
 
 
-def _facts(judged: "JudgedGame", blunder: float) -> dict[str, object]:
-    from keisei.shogi.pieces import Color
+def _facts(judged: "GameAnalysis", blunder: float) -> dict[str, object]:
+    from keisei.shogi.types import Color
 
     return {
-        "judge": judged.judge,
+        "judge": judged.predictor,
         "simulations": judged.simulations,
         "black": judged.record.black,
         "white": judged.record.white,
@@ -118,13 +118,13 @@ def _facts(judged: "JudgedGame", blunder: float) -> dict[str, object]:
     }
 
 
-def _print(judged: "JudgedGame", blunder: float, written: list[Path]) -> None:
+def _print(judged: "GameAnalysis", blunder: float, written: list[Path]) -> None:
     from rich.console import Console
     from rich.text import Text
 
     from keisei.analysis.annotation import candidate_text, percent
-    from keisei.commands.benchmark_tables import new_table
-    from keisei.shogi.pieces import Color
+    from keisei.benchmark.harness import new_table
+    from keisei.shogi.types import Color
 
     console = Console()
     turning_points = judged.turning_points(TURNING_POINTS, least=min(LEAST_LOSS, blunder))
@@ -159,7 +159,7 @@ def _print(judged: "JudgedGame", blunder: float, written: list[Path]) -> None:
         console.print(
             Text(
                 f"{color.name.title()}{f' ({name})' if name else ''}: {len(moves)} moves, "
-                f"{agreed} as {judged.judge} would play, {100 * loss:.1f} % lost by a move on "
+                f"{agreed} as {judged.predictor} would play, {100 * loss:.1f} % lost by a move on "
                 f"average, {blunders} blunder{'' if blunders == 1 else 's'}"
             )
         )

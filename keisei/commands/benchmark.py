@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keisei.commands.train_options import Config, Settings
+from keisei.commands.options import Config, Settings
 
 benchmark_app = typer.Typer(help="Measure Keisei: its speed, side by side, and its strength.")
 
@@ -31,7 +31,7 @@ def env(
     as_json: AsJson = False,
 ) -> None:
     """The game core: perft and random play, next to Python loops over cshogi and rsshogi."""
-    from keisei.commands.progress import progress_bar
+    from keisei.commands.tables import progress_bar
 
     with progress_bar() as progress:
         task = progress.add_task("compiling", total=None)
@@ -49,7 +49,7 @@ def env(
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=2))
     else:
-        from keisei.commands.benchmark_env import print_env_report
+        from keisei.benchmark.env import print_env_report
 
         print_env_report(report)
 
@@ -65,12 +65,17 @@ def train(
 
     Without --config it is the default training of a 4x64 tower.
     """
-    from keisei.commands.progress import progress_bar
+    from keisei.commands.tables import progress_bar
 
     with progress_bar() as progress:
         task = progress.add_task("compiling", total=None)
 
-        from keisei.benchmark.train import DEFAULT_SETTINGS, FULL, QUICK, measure
+        from keisei.benchmark.train import (
+            DEFAULT_SETTINGS,
+            FULL,
+            QUICK,
+            measure,
+        )
         from keisei.config import load_config
 
         defaults = DEFAULT_SETTINGS if config is None else ()
@@ -84,7 +89,7 @@ def train(
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=2))
     else:
-        from keisei.commands.benchmark_train import print_train_report
+        from keisei.benchmark.train import print_train_report
 
         print_train_report(report)
 
@@ -105,8 +110,8 @@ def strength(
 ) -> None:
     """A recipe as a whole: games and plies per second, memory, Elo against alphabeta:2."""
     from keisei.benchmark.strength import measure_run, read_figures
-    from keisei.commands.progress import progress_bar
-    from keisei.run_files import find_run
+    from keisei.commands.tables import progress_bar
+    from keisei.runs.run_files import find_run
 
     old = None if compare is None else read_figures(compare)
     if run is None:
@@ -129,6 +134,6 @@ def strength(
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=2))
     else:
-        from keisei.commands.benchmark_strength import print_strength_report
+        from keisei.benchmark.strength import print_strength_report
 
         print_strength_report(report, old)

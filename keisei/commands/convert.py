@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from keisei.shogi.notation.losses import Loss
+    from keisei.shogi.notation.files import Loss
 
 
 def convert(
@@ -25,8 +25,13 @@ def convert(
 
     What the target's format has no place for is left out, and named.
     """
-    from keisei.commands.progress import progress_bar
-    from keisei.shogi.notation.files import format_name, left_out, load_games, save_games
+    from keisei.commands.tables import progress_bar
+    from keisei.shogi.notation.files import (
+        format_name,
+        left_out,
+        load_games,
+        save_games,
+    )
 
     with progress_bar() as progress:
         progress.add_task("reading", total=None)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keisei.run_files import RUNS
+from keisei.runs.run_files import RUNS
 
 
 def dashboard(
@@ -39,10 +39,10 @@ def dashboard(
 
     require_installed()
 
-    from keisei.dashboard.folder import RunsFolder
-    from keisei.dashboard.watch import Watch
-    from keisei.run_files import LADDER
-    from keisei.web.dashboard import Dashboard, build_pages
+    from keisei.runs.folder import RunsFolder
+    from keisei.runs.run_files import LADDER
+    from keisei.runs.watch import Watch
+    from keisei.web.dashboard.site import Dashboard, build_pages
 
     with Watch(RunsFolder(runs)) as watch:
         board = Dashboard(watch, store or runs / Path(LADDER).name)

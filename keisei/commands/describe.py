@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.commands.train_options import NETWORK_FLAGS, ConfigOptions, with_config_options
+from keisei.commands.options import NETWORK_FLAGS, ConfigOptions, with_config_options
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from keisei.models.describe import Description
+    from keisei.network.towers.describe import Description
 
 
 @with_config_options(NETWORK_FLAGS)
@@ -21,13 +21,13 @@ def describe(
     """Show the network of a configuration: parts, parameters, multiplications, input planes."""
     config = options.load()
 
-    from keisei.commands.progress import progress_bar
+    from keisei.commands.tables import progress_bar
 
     with progress_bar() as progress:
         progress.add_task("building the network", total=None)
 
-        from keisei.models.describe import describe_model
-        from keisei.models.factory import build_model
+        from keisei.network.model_factory import build_model
+        from keisei.network.towers.describe import describe_model
         from keisei.shogi.features import feature_spec
 
         features = feature_spec(config.env.input_features)

@@ -26,7 +26,7 @@ def doctor(
 
 
 def _diagnose_with_progress() -> "Diagnosis":
-    from keisei.commands.progress import progress_bar
+    from keisei.commands.tables import progress_bar
     from keisei.doctor import diagnose
 
     with progress_bar() as progress:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.commands import strength_options as options
+from keisei.commands import options
 from keisei.evaluation import standards
-from keisei.run_files import ELO_PLOT, STRENGTH, find_run
+from keisei.runs.run_files import ELO_PLOT, STRENGTH, find_run
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchSettings
@@ -46,7 +46,7 @@ def evaluate(
     Only games that are not stored yet are played. The results go into strength.json of the run.
     """
     from keisei.evaluation.match import MatchSettings
-    from keisei.files import make_directory
+    from keisei.system import make_directory
 
     directory = find_run(run)
     settings = MatchSettings(
@@ -60,7 +60,7 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(strength.as_dict(), indent=2))
     else:
-        from keisei.commands.strength_tables import print_run_strength
+        from keisei.commands.tables import print_run_strength
 
         print_run_strength(strength)
         typer.echo(f"written: {directory / STRENGTH}, {picture}")
@@ -75,12 +75,11 @@ def _measure(
     device: str,
     threads: int,
 ) -> "RunStrength":
-    from keisei.commands.progress import progress_bar
-    from keisei.commands.strength_tables import show_progress
-    from keisei.evaluation.judges import device_config
-    from keisei.evaluation.players import open_players
+    from keisei.commands.tables import progress_bar, show_progress
     from keisei.evaluation.results import ResultStore
     from keisei.evaluation.run_strength import measure_run
+    from keisei.network.loading import device_config
+    from keisei.players.spec import open_players
 
     with progress_bar() as bar, ResultStore(store, create=True) as results:
         task = bar.add_task("loading", total=None)
@@ -100,8 +99,8 @@ def _measure(
 
 def _write(strength: "RunStrength", results: Path, picture: Path) -> None:
     from keisei.evaluation.strength_plots import draw_run
-    from keisei.files import write_atomically
     from keisei.plotting import png
+    from keisei.system import write_atomically
 
     write_atomically(results, json.dumps(strength.as_dict(), indent=2).encode())
     write_atomically(picture, png(draw_run(strength)))

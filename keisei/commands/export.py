@@ -27,10 +27,10 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a trained network as an ONNX file, which plays without torch."""
-    from keisei.commands.progress import progress_bar
+    from keisei.commands.tables import progress_bar
     from keisei.errors import KeiseiError
-    from keisei.files import write_atomically
-    from keisei.onnx.model import SUFFIX, import_onnx
+    from keisei.network.onnx.onnx_model import SUFFIX, import_onnx
+    from keisei.system import write_atomically
 
     import_onnx()  # before torch, which takes seconds
     if output is not None:
@@ -40,11 +40,11 @@ def export(
     with progress_bar() as progress:
         progress.add_task("exporting", total=None)
 
-        from keisei.evaluation.judges import load_stored
+        from keisei.network.loading import load_stored
 
         network = load_stored(model)
 
-        from keisei.onnx.export import export_onnx  # only now it is sure that there is a torch
+        from keisei.network.onnx.onnx_export import export_onnx
 
         target = Path(f"{network.name}{SUFFIX}") if output is None else output
         _require_free(target, force)

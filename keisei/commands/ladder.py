@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.commands import strength_options as options
+from keisei.commands import options
 from keisei.evaluation import standards
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def ladder(
         found = read_ladder(results, Conditions.of(settings), shown)
     if plot is not None:
         from keisei.evaluation.strength_plots import draw_ladder
-        from keisei.files import write_atomically
         from keisei.plotting import png
+        from keisei.system import write_atomically
 
         write_atomically(plot, png(draw_ladder(found)))
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
-        from keisei.commands.strength_tables import print_ladder
+        from keisei.commands.tables import print_ladder
 
         print_ladder(found)
 
@@ -67,11 +67,10 @@ def _play(
     words: list[str], settings: "MatchSettings", results: "ResultStore", device: str, threads: int
 ) -> list[str]:
     """Play what is missing; returns the identities of the players."""
-    from keisei.commands.progress import progress_bar
-    from keisei.commands.strength_tables import show_progress
+    from keisei.commands.tables import progress_bar, show_progress
     from keisei.errors import KeiseiError
     from keisei.evaluation.ladder import play_missing, round_robin
-    from keisei.evaluation.players import open_players
+    from keisei.players.spec import open_players
 
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)

@@ -21,7 +21,7 @@ def perft(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Count the leaves of the tree of legal moves, the classic test of a move generator."""
-    from keisei.commands.progress import progress_bar
+    from keisei.commands.tables import progress_bar
     from keisei.shogi.game import ShogiGame
     from keisei.shogi.perft import perft as count_leaves
 

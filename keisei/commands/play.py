@@ -8,7 +8,7 @@ import typer
 
 from keisei.commands.show import Style
 from keisei.errors import KeiseiError
-from keisei.run_files import RUNS
+from keisei.runs.run_files import RUNS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,8 +87,8 @@ def play(
         _play_in_terminal(model, color, style, sfen, seed, console)
         return
 
-    from keisei.shogi.pieces import Color
-    from keisei.web.pages import PlaySettings, serve_play
+    from keisei.shogi.types import Color
+    from keisei.web.play.pages import PlaySettings, serve_play
 
     serve_play(
         PlaySettings(
@@ -112,7 +112,7 @@ def play(
 def _play_in_terminal(
     model: str, color: Side, style: Style, sfen: str, seed: int | None, console: "Console"
 ) -> None:
-    from keisei.commands.progress import progress_bar
+    from keisei.commands.tables import progress_bar
 
     with progress_bar() as progress:
         progress.add_task("loading", total=None)
@@ -122,7 +122,7 @@ def _play_in_terminal(
         from keisei.play.opponent import Opponent
         from keisei.play.terminal import TerminalGame
         from keisei.shogi.game import ShogiGame
-        from keisei.shogi.pieces import Color
+        from keisei.shogi.types import Color
 
         start = ShogiGame(sfen)
         opponent = Opponent.named(model, seed=seed)

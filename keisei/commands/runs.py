@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.run_files import RUNS
+from keisei.runs.run_files import RUNS
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from keisei.training.runs import ListedRun
+    from keisei.runs.listing import ListedRun
 
 STATE_STYLES = {
     "finished": "green",
@@ -27,7 +27,7 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """List runs: state, plies, time, games, last score against each opponent, size of the model."""
-    from keisei.training.runs import list_runs
+    from keisei.runs.listing import list_runs
 
     found = list_runs(root)
     if as_json:
@@ -50,7 +50,13 @@ def _table(found: "list[ListedRun]") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from keisei.training.formats import NOTHING, count, duration, percent, short_count
+    from keisei.formats import (
+        NOTHING,
+        count,
+        duration,
+        percent,
+        short_count,
+    )
 
     opponents = list(dict.fromkeys(opponent for run in found for opponent in run.scores))
     table = Table(title="runs", title_justify="left")

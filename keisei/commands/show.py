@@ -30,11 +30,11 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Draw a position: board, hands, side to move, check, legal moves, outcome."""
-    from keisei.commands.progress import progress_bar
-    from keisei.files import write_atomically
+    from keisei.commands.tables import progress_bar
     from keisei.shogi.game import ShogiGame
-    from keisei.shogi.render_svg import board_svg
-    from keisei.shogi.render_text import board_text
+    from keisei.shogi.render.svg import board_svg
+    from keisei.shogi.render.text import board_text
+    from keisei.system import write_atomically
 
     with progress_bar() as progress:
         progress.add_task("compiling", total=None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keisei.commands.train import INTERRUPTED
-from keisei.sweep.files import SWEEPS
+from keisei.sweep.study import SWEEPS
 
 if TYPE_CHECKING:
     from keisei.sweep.runner import SweepSummary
@@ -72,9 +72,9 @@ def sweep(
 def _run(plan: "Sweep", directory: Path, *, as_json: bool) -> None:
     from rich.console import Console
 
-    from keisei.sweep.display import SweepDisplay
     from keisei.sweep.runner import run_sweep
-    from keisei.training.interrupt import InterruptFlag
+    from keisei.sweep.sweep_report import SweepDisplay
+    from keisei.training.run import InterruptFlag
 
     with SweepDisplay(Console(stderr=True)) as display, InterruptFlag() as interrupt:
         summary = run_sweep(plan, directory, interrupt=interrupt, on_change=display)
@@ -89,9 +89,9 @@ def _run(plan: "Sweep", directory: Path, *, as_json: bool) -> None:
 def _print_summary(summary: "SweepSummary") -> None:
     from rich.console import Console
 
-    from keisei.sweep.display import trial_table
-    from keisei.sweep.files import BEST, PLOT, TRIALS
-    from keisei.training.formats import percent
+    from keisei.formats import percent
+    from keisei.sweep.study import BEST, PLOT, TRIALS
+    from keisei.sweep.sweep_report import trial_table
 
     console = Console()
     console.print(trial_table(summary.trials, {}))

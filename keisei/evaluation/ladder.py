@@ -13,12 +13,17 @@ from itertools import combinations, count
 from typing import Any, Final, NamedTuple
 
 from keisei.errors import KeiseiError
-from keisei.evaluation.bots import RandomPlayer
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
-from keisei.evaluation.player import Player
-from keisei.evaluation.ratings import PairResult, Ratings, connected, rate
+from keisei.evaluation.ratings import (
+    PairResult,
+    Ratings,
+    connected,
+    rate,
+)
 from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer
 from keisei.evaluation.score import Score
+from keisei.players.bots import RandomPlayer
+from keisei.players.player import Player
 
 ANCHOR: Final = RandomPlayer.identity
 """Who has rating 0, wherever games connect the others with it."""
@@ -29,7 +34,7 @@ CHUNK_GAMES: Final = 64
 Pair = tuple[Player, Player]
 
 
-class Progress(NamedTuple):
+class LadderProgress(NamedTuple):
     """How far the playing has come."""
 
     pair: Pair
@@ -58,7 +63,7 @@ def play_missing(
     pairs: Sequence[Pair],
     settings: MatchSettings,
     *,
-    on_games: Callable[[Progress], None] | None = None,
+    on_games: Callable[[LadderProgress], None] | None = None,
 ) -> int:
     """Play until each pair has `settings.games` games under these conditions in the store.
 
@@ -81,7 +86,7 @@ def play_missing(
 
     def tell(pair: Pair, before: int, result: MatchResult) -> None:
         if on_games is not None:
-            on_games(Progress(pair, result.score, before + len(result.games), missing))
+            on_games(LadderProgress(pair, result.score, before + len(result.games), missing))
 
     played = 0
     for pair in pairs:

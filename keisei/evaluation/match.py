@@ -1,26 +1,103 @@
 """Matches: two players, all games in lockstep, colours and openings shared fairly.
 
 The games of a round are stepped together, so that a network judges all its boards in one call. An
-opening is played twice, once with each colour: luck in the draw of openings favours nobody.
+opening is played twice, once with each colour: rng_states in the draw of openings favours nobody.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, Self
 
 import numpy as np
 
+from keisei.errors import KeiseiError
 from keisei.evaluation import standards
-from keisei.evaluation.choices import BROKE_RULES, FAILED, RESIGNS
-from keisei.evaluation.player import Player
 from keisei.evaluation.score import Score
+from keisei.players.player import BROKE_RULES, FAILED, RESIGNS, Player
+from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.files import save_game
 from keisei.shogi.notation.record import Ending, GameRecord, Result
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.pieces import Color
 from keisei.shogi.rules import DeclarationRule
+from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
+from keisei.system import read_bytes
+
+
+def read_openings(path: Path) -> tuple[str, ...]:
+    """The positions of a file, as SFENs.
+
+    A line holds an SFEN, or ``startpos moves 7g7f ...``; what follows a ``#`` is a comment.
+
+    Raises:
+        KeiseiError: The file cannot be read, holds no position, or one that cannot be played from;
+            the message names the line.
+    """
+    try:
+        lines = read_bytes(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise KeiseiError(f"{path} is not UTF-8 text: {error}") from error
+    openings = []
+    for number, line in enumerate(lines, start=1):
+        if text := line.partition("#")[0].strip():
+            try:
+                game = ShogiGame(text)
+            except KeiseiError as error:
+                raise KeiseiError(f"{path}, line {number}: {error}") from error
+            if outcome := game.outcome(claim_declaration=True):
+                ending = outcome.termination.words
+                raise KeiseiError(f"{path}, line {number}: the game is over already: {ending}")
+            openings.append(game.sfen())
+    if not openings:
+        raise KeiseiError(f"{path} holds no position")
+    return tuple(openings)
+
+
+SUFFIXES: Final = (".kif", ".csa")
+
+
+def write_games(
+    records: Iterable[GameRecord], directory: Path, *, prefix: str, event: str
+) -> list[Path]:
+    """Write each game as ``<prefix>-<black>-vs-<white>.kif`` and ``.csa``; returns the KIF files.
+
+    `event` is what all of them were played for.
+    """
+    taken: set[str] = set()
+    paths = []
+    for record in records:
+        title = f"{record.black} vs {record.white}"
+        directory.mkdir(parents=True, exist_ok=True)
+        stem = _free_name(f"{prefix}-{file_name(title)}", taken)
+        titled = replace(record, headers=record.headers | {header.EVENT: f"{event}: {title}"})
+        for suffix in SUFFIXES:
+            save_game(titled, directory / (stem + suffix))
+        paths.append(directory / (stem + SUFFIXES[0]))
+    return paths
+
+
+def file_name(title: str) -> str:
+    """A title in characters that every file system takes.
+
+    >>> file_name("network vs usi:/opt/engine (2)")
+    'network-vs-usi-opt-engine-2'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "game"
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """The name, with a number where it was used before."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    taken.add(free)
+    return free
+
 
 ROUND_GAMES: Final = 256
 """Games that are played in lockstep; more are played in several rounds."""
@@ -170,15 +247,15 @@ class _Round:
     def step(self) -> bool:
         """Play a ply in every game that goes on; whether one still does."""
         env = self._env
-        columns = np.zeros(env.num_games, dtype=np.int64)
+        legal_indices = np.zeros(env.num_games, dtype=np.int64)
         for player, is_on_turn in zip(
             self._players, (env.turns == self._colors, env.turns != self._colors), strict=True
         ):
             games = np.flatnonzero(is_on_turn & self._is_playing)
             if len(games):
-                columns[games] = player.choose(env, games, self._random)
-        for index in np.flatnonzero(columns < 0).tolist():
-            ending = GIVEN_UP[int(columns[index])]
+                legal_indices[games] = player.choose(env, games, self._random)
+        for index in np.flatnonzero(legal_indices < 0).tolist():
+            ending = GIVEN_UP[int(legal_indices[index])]
             winner = Color(int(env.turns[index])).opponent
             self._count(index, winner, ending.value, int(env.packed.ply[index]))
             if self._wants_record():
@@ -191,8 +268,10 @@ class _Round:
                         result=Result(ending),
                     )
                 )
-        columns = np.maximum(columns, 0)  # games that are over go on anyhow, nobody looks at them
-        step = env.step(env.legal_actions[np.arange(env.num_games), columns])
+        legal_indices = np.maximum(
+            legal_indices, 0
+        )  # games that are over go on anyhow, nobody looks at them
+        step = env.step(env.legal_actions[np.arange(env.num_games), legal_indices])
         for index in np.flatnonzero((step.terminations != 0) & self._is_playing).tolist():
             outcome = env.outcome(index)
             assert outcome is not None

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from keisei.config_schema import AppConfig
 from keisei.evaluation.match import MatchSettings, play_match
-from keisei.evaluation.network_player import PolicyPlayer
-from keisei.evaluation.players import make_player
 from keisei.evaluation.score import Score
-from keisei.ppo.inference import Inference
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.players.network_players import PolicyPlayer
+from keisei.players.spec import make_player
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import DeclarationRule
 
@@ -38,7 +38,7 @@ def manner_of_play(temperature: float, mate_plies: int) -> str:
 
 
 def measure(
-    inference: Inference, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
+    inference: TorchPredictor, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
 ) -> Measurement:
     """Play a network against the opponents of ``config.evaluation``."""
     settings = config.evaluation

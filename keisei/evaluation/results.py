@@ -19,11 +19,11 @@ from keisei import __version__
 from keisei.errors import KeiseiError
 from keisei.evaluation import standards
 from keisei.evaluation.match import MatchSettings, PlayedGame
-from keisei.evaluation.player import Player
 from keisei.evaluation.ratings import PairResult
-from keisei.files import make_directory
+from keisei.players.player import Player
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
+from keisei.system import make_directory
 
 FORMAT_VERSION: Final = 1
 """Raised by each change that older readers can't cope with; it is the file's ``user_version``."""

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keisei import __version__
-from keisei.checkpoints.listing import CheckpointError, list_checkpoints
-from keisei.checkpoints.network import load_network
+from keisei.checkpoints.rotation import CheckpointError, list_checkpoints
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation import standards
 from keisei.evaluation.ladder import (
     Ladder,
+    LadderProgress,
     Pair,
-    Progress,
     Standing,
     distinct,
     play_missing,
@@ -25,11 +24,12 @@ from keisei.evaluation.ladder import (
     score_between,
 )
 from keisei.evaluation.match import MatchSettings
-from keisei.evaluation.player import Player
-from keisei.evaluation.players import policy_player
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.evaluation.score import Score
-from keisei.run_files import CHECKPOINTS
+from keisei.network.stored import load_stored_network
+from keisei.players.player import Player
+from keisei.players.spec import policy_player
+from keisei.runs.run_files import CHECKPOINTS
 
 
 class Checkpoint(NamedTuple):
@@ -96,7 +96,7 @@ def measure_run(
     *,
     checkpoints: int = standards.CHECKPOINTS,
     device: DeviceConfig,
-    on_games: Callable[[Progress], None] | None = None,
+    on_games: Callable[[LadderProgress], None] | None = None,
 ) -> RunStrength:
     """Let checkpoints of a run play the opponents, as far as they have not done so yet.
 
@@ -171,7 +171,7 @@ def spread(paths: Sequence[Path], wanted: int) -> list[Path]:
 
 
 def _load(path: Path, device: DeviceConfig) -> Checkpoint:
-    network = load_network(path)
+    network = load_stored_network(path)
     return Checkpoint(network.timestep, policy_player(network, device))
 
 

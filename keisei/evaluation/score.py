@@ -1,7 +1,26 @@
-"""The result of a match, and the difference of strength that it stands for."""
+"""Is one player better? A sequential test, which ends as soon as the games so far say so.
+
+Wald's sequential probability ratio test, in the generalised form that engine testers use: the
+distribution of a game's points (0, 1/2, 1) is not known, only their mean under each hypothesis,
+
+    H0: the difference is `elo0` points, so the mean is s0 = 1 / (1 + 10^(-elo0 / 400))
+    H1: the difference is `elo1` points, so the mean is s1
+
+With n games of mean s and variance v (of a single game), and by the normal approximation, the
+logarithm of the likelihood ratio is
+
+    LLR = n (s1 - s0) (2 s - s0 - s1) / (2 v)
+
+The test goes on while log(beta / (1 - alpha)) < LLR < log((1 - beta) / alpha), and then decides for
+H0 or H1. Where H0 is true it errs with probability alpha at most, where H1 is true with beta.
+"""
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from keisei.errors import KeiseiError
 
 
 @dataclass(frozen=True)
@@ -72,3 +91,62 @@ def expected_score(elo: float) -> float:
     """The score that so many points of Elo more let expect: the inverse of `elo_difference`."""
     # 1 / (1 + 10^(-elo / 400)), in a form that cannot overflow.
     return 0.5 + 0.5 * math.tanh(elo * math.log(10.0) / 800.0)
+
+
+ERROR_RATE: Final = 0.05
+"""Alpha and beta."""
+
+UPPER: Final = math.log((1.0 - ERROR_RATE) / ERROR_RATE)
+LOWER: Final = -UPPER
+
+ROUND_GAMES: Final = 32
+"""Games between two looks at the result: few enough to stop early, enough for the approximation."""
+
+_PSEUDO_COUNT: Final = 0.5
+"""Added to each count where the variance is estimated: that of a clean sweep would be 0."""
+
+
+class Verdict(StrEnum):
+    """What the games so far say."""
+
+    H0 = "H0"
+    H1 = "H1"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Sprt:
+    """The test of two hypotheses about a difference in points of Elo."""
+
+    elo0: float
+    elo1: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.elo0) and math.isfinite(self.elo1) and self.elo0 < self.elo1):
+            raise KeiseiError(
+                f"a test needs two finite differences, the lower one first: "
+                f"not {self.elo0:g} and {self.elo1:g}"
+            )
+
+    def log_likelihood_ratio(self, score: Score) -> float:
+        """The logarithm of how much likelier the games are under H1 than under H0."""
+        if score.games == 0:
+            return 0.0
+        s0, s1 = expected_score(self.elo0), expected_score(self.elo1)
+        drift = (s1 - s0) * (2.0 * score.score - s0 - s1)
+        return score.games * drift / (2.0 * _variance(score))
+
+    def verdict(self, score: Score) -> Verdict:
+        """Which hypothesis the games decide for, if they do."""
+        ratio = self.log_likelihood_ratio(score)
+        if ratio >= UPPER:
+            return Verdict.H1
+        return Verdict.H0 if ratio <= LOWER else Verdict.UNDECIDED
+
+
+def _variance(score: Score) -> float:
+    """The variance of a game's points."""
+    wins, draws, losses = (count + _PSEUDO_COUNT for count in score.total)
+    games = wins + draws + losses
+    mean = (wins + draws / 2) / games
+    return (wins + draws / 4) / games - mean**2

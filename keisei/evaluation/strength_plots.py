@@ -6,7 +6,14 @@ from matplotlib.figure import Figure
 
 from keisei.evaluation.ladder import Ladder, Standing
 from keisei.evaluation.run_strength import RunStrength
-from keisei.plotting import COLORS, HEIGHT, INK, count_plies, name_plies, new_figure
+from keisei.plotting import (
+    COLORS,
+    HEIGHT,
+    INK,
+    count_plies,
+    name_plies,
+    new_figure,
+)
 
 
 def draw_ladder(ladder: Ladder) -> Figure:

@@ -1,7 +1,7 @@
-"""Anybody who has a word in `keisei.evaluation.players`, as the opponent in one game.
+"""Anybody who has a word in `keisei.players.spec`, as the opponent in one game.
 
 >>> opponent = Opponent(make_player("random"), seed=0)
->>> opponent.name, opponent.judge is None, opponent.choose(ShogiGame())
+>>> opponent.name, opponent.predictor is None, opponent.choose(ShogiGame())
 ('random', True, Move.from_usi('2h6h'))
 """
 
@@ -12,18 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from keisei.constants import MAX_PLY_LIMIT
-from keisei.evaluation.choices import BROKE_RULES, RESIGNS
-from keisei.evaluation.network_player import PolicyPlayer
-from keisei.evaluation.player import Player
-from keisei.evaluation.players import make_player
-from keisei.evaluation.search_player import SearchPlayer
-from keisei.search.judge import Judge
+from keisei.network.predictor import Predictor
+from keisei.players.network_players import PolicyPlayer, SearchPlayer
+from keisei.players.player import BROKE_RULES, RESIGNS, Player
+from keisei.players.spec import make_player
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.record import Ending
-from keisei.shogi.packed import pack_game
+from keisei.shogi.packed import Positions, pack_game
 from keisei.shogi.rules import DeclarationRule
+from keisei.shogi.types import Move
 from keisei.shogi.vector import VectorShogi
 
 _ACTIONS = PolicyOutputMapper()
@@ -75,10 +73,10 @@ class Opponent:
         return self._player.name
 
     @property
-    def judge(self) -> Judge | None:
+    def predictor(self) -> Predictor | None:
         """The network behind it; None for bots and engines."""
         player = self._player
-        return player.judge if isinstance(player, PolicyPlayer | SearchPlayer) else None
+        return player.predictor if isinstance(player, PolicyPlayer | SearchPlayer) else None
 
     def choose(self, game: ShogiGame) -> Move | Ending:
         """Its move where the game stands, or how the game ends instead; it must not be over.
@@ -89,36 +87,38 @@ class Opponent:
             return Ending.DECLARATION
         with self._lock:
             env = _environment(game)
-            (column,) = self._player.choose(env, np.array([0]), self._random)
-        if column == RESIGNS:
+            (legal_index,) = self._player.choose(env, np.array([0]), self._random)
+        if legal_index == RESIGNS:
             return Ending.RESIGNATION
-        if column < 0:
-            return Ending.ILLEGAL_MOVE if column == BROKE_RULES else Ending.ERROR
-        return _ACTIONS.move(int(env.legal_actions[0, column]), game.turn)
+        if legal_index < 0:
+            return Ending.ILLEGAL_MOVE if legal_index == BROKE_RULES else Ending.ERROR
+        return _ACTIONS.move(int(env.legal_actions[0, legal_index]), game.turn)
 
     def think(self, game: ShogiGame) -> Thought | None:
         """What its network thinks of the position; None if there is no network."""
-        judge = self.judge
-        if judge is None:
+        predictor = self.predictor
+        if predictor is None:
             return None
         with self._lock:
-            return think(judge, game)
+            return think(predictor, game)
 
     def close(self) -> None:
         """Let go of what the player holds: an engine's processes end, even if it is thinking."""
         self._player.close()
 
 
-def think(judge: Judge, game: ShogiGame) -> Thought:
+def think(predictor: Predictor, game: ShogiGame) -> Thought:
     """What a network thinks of the position that a game has reached; it must not be over."""
     legal = game.legal_actions
-    log_probs, values = judge.judge(
-        pack_game(game), legal[None, :], np.array([len(legal)], dtype=np.int32)
+    log_probs, values = predictor.predict(
+        Positions(pack_game(game), legal[None, :], np.array([len(legal)], dtype=np.int32))
     )
     order = np.argsort(-log_probs[0, : len(legal)], kind="stable")
     candidates = [
-        Candidate(_ACTIONS.move(int(legal[column]), game.turn), float(log_probs[0, column]))
-        for column in order
+        Candidate(
+            _ACTIONS.move(int(legal[legal_index]), game.turn), float(log_probs[0, legal_index])
+        )
+        for legal_index in order
     ]
     return Thought(candidates, float(values[0]))
 

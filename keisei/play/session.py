@@ -9,16 +9,13 @@ Nothing here draws or waits: pages and tests call it, and time comes in through 
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from keisei.constants import MAX_PLY
 from keisei.errors import IllegalMoveError, KeiseiError
-from keisei.play.clock import TimeLeft, time_left
-from keisei.play.move_text import move_texts
-from keisei.shogi.diagram import Diagram
+from keisei.play.transfer import move_texts
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.record import (
@@ -30,8 +27,34 @@ from keisei.shogi.notation.record import (
     ending_of,
 )
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.pieces import Color
-from keisei.shogi.render_common import Lettering
+from keisei.shogi.render.glyphs import Lettering
+from keisei.shogi.types import Color, Diagram, Move
+
+
+class TimeLeft(NamedTuple):
+    """What a player has left, in seconds."""
+
+    main: float
+    byoyomi: float
+    """For this move, when `main` is used up."""
+
+    is_up: bool
+    """Whether the player has lost on time."""
+
+    def __str__(self) -> str:
+        seconds = self.main if self.main > 0 else self.byoyomi
+        whole = int(seconds) + (seconds > int(seconds))  # 0 is shown when it is over, not before
+        return f"{whole // 60}:{whole % 60:02}"
+
+
+def time_left(limit: TimeLimit, used: Iterable[float], thinking: float = 0.0) -> TimeLeft:
+    """What is left after moves that took the `used` seconds, and `thinking` on the next one."""
+    main = float(limit.main)
+    for seconds in used:
+        main = max(0.0, main - seconds) + limit.increment
+    byoyomi = limit.byoyomi - max(0.0, thinking - main)
+    return TimeLeft(max(0.0, main - thinking), max(0.0, min(byoyomi, limit.byoyomi)), byoyomi < 0)
+
 
 LONGEST_GAME: Final = 512
 """Plies after which a game is a draw, counted from where it began."""

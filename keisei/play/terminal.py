@@ -13,10 +13,10 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.files import save_game
 from keisei.shogi.notation.record import Ending, GameRecord
-from keisei.shogi.pieces import Color
-from keisei.shogi.render_common import Lettering
-from keisei.shogi.render_rich import board_rich
+from keisei.shogi.render.glyphs import Lettering
+from keisei.shogi.render.text import board_rich
 from keisei.shogi.rules import Outcome, Termination
+from keisei.shogi.types import Color
 
 HELP: Final = """\
 A move is written as in USI: 7g7f moves, 8h2b+ promotes, P*5e drops a pawn.

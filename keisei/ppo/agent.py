@@ -13,28 +13,30 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keisei.checkpoints.network import StoredNetwork
 from keisei.config_schema import AppConfig, PPOConfig
 from keisei.errors import KeiseiError
-from keisei.models.compute import Compute
-from keisei.models.factory import build_model
-from keisei.models.network import ActorCritic
-from keisei.models.weights import load_weights
-from keisei.ppo.buffer import RolloutBuffer
-from keisei.ppo.inference import Inference
+from keisei.network.model_factory import build_model
+from keisei.network.stored import StoredNetwork
+from keisei.network.towers.device import Compute
+from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.towers.weights import load_weights
+from keisei.ppo.buffer import ExperienceBuffer
+from keisei.ppo.distributed import Ranks
 from keisei.ppo.losses import (
     LossTerms,
     LossWeights,
     PolicySums,
+    entropy,
     explained_variance,
+    kl_divergence,
+    legal_log_probs,
     normalized,
     ppo_loss,
 )
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.ppo.policy import entropy, kl_divergence, legal_log_probs
-from keisei.ppo.ranks import Ranks
-from keisei.ppo.stopwatch import Stopwatch
 from keisei.shogi.features import FeatureSpec
+from keisei.timing import Stopwatch
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class _Gradient(IntEnum):
     """How it went to compute one; of several ranks, the least counts."""
 
     NO_MEMORY = 0
-    NO_NUMBER = 1
+    NON_FINITE = 1
     FINE = 2
 
 
@@ -97,7 +99,7 @@ class PPOAgent:
         self.stopwatch = Stopwatch()
         """Runs while the network computes, acting or learning."""
 
-        self.inference = Inference(self.network, compute, spec, self.stopwatch)
+        self.predictor = TorchPredictor(self.network, compute, spec, self.stopwatch)
         self.minibatch_size = self._first_minibatch_size()
         self._maker = MinibatchMaker(spec, compute)
         self._bad_minibatches = 0
@@ -132,7 +134,7 @@ class PPOAgent:
             )
         for network in (self.model, self.average):
             if network is not None:
-                self.ranks.copy_first(network)
+                self.ranks.broadcast_weights(network)
 
     def stay_together(self) -> None:
         """Take the first rank's weights again, should others have become unlike them.
@@ -146,7 +148,7 @@ class PPOAgent:
 
     def learn(
         self,
-        buffer: RolloutBuffer,
+        buffer: ExperienceBuffer,
         *,
         learning_rate: float,
         entropy_weight: float,
@@ -226,18 +228,18 @@ class PPOAgent:
             logger.info("%s", note)
 
     def _learn_epoch(
-        self, buffer: RolloutBuffer, weights: LossWeights, totals: "_Averages"
+        self, buffer: ExperienceBuffer, weights: LossWeights, totals: "_Averages"
     ) -> bool:
         """One pass over the rollout; False if it stopped because the policy had moved too far."""
         order = buffer.sample_order(self.random)
         # All ranks take the same number of steps, or some would wait for others forever.
-        order = order[: self.ranks.least(len(order))]
+        order = order[: self.ranks.all_min(len(order))]
         start = 0
         while start < len(order):
             indices = order[start : start + self.minibatch_size]
             sums = self._policy_sums(buffer, indices)
             terms, how = self._backward(buffer, indices, weights, sums)
-            how = _Gradient(self.ranks.least(how))
+            how = _Gradient(self.ranks.all_min(how))
             if how is _Gradient.NO_MEMORY:
                 self._shrink_minibatch()
                 continue
@@ -251,7 +253,7 @@ class PPOAgent:
         return True
 
     def _policy_sums(
-        self, buffer: RolloutBuffer, indices: npt.NDArray[np.int64]
+        self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64]
     ) -> PolicySums | None:
         """Sums over the minibatches of all ranks; None for one rank, which needs no others."""
         if self.ranks.size == 1:
@@ -279,7 +281,7 @@ class PPOAgent:
 
     def _backward(
         self,
-        buffer: RolloutBuffer,
+        buffer: ExperienceBuffer,
         indices: npt.NDArray[np.int64],
         weights: LossWeights,
         sums: PolicySums | None,
@@ -292,7 +294,7 @@ class PPOAgent:
                 with self.compute.autocast():
                     terms = self._loss(minibatch, weights, sums)
                 if not bool(torch.isfinite(terms.total)):
-                    return terms, _Gradient.NO_NUMBER
+                    return terms, _Gradient.NON_FINITE
                 self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
         except torch.OutOfMemoryError:
             return None, _Gradient.NO_MEMORY
@@ -303,7 +305,7 @@ class PPOAgent:
 
         A loss that is no number, of whichever rank, is skipped and counted.
         """
-        if how is _Gradient.NO_NUMBER:
+        if how is _Gradient.NON_FINITE:
             self._skip("the loss is no number")
             return float("nan")
         parameters = list(self.model.parameters())
@@ -341,7 +343,7 @@ class PPOAgent:
         if self.settings.normalize_advantages:
             advantages = normalized(advantages, minibatch.learns_policy, sums)
         return ppo_loss(
-            log_probs=log_probs.gather(1, minibatch.columns[:, None])[:, 0],
+            log_probs=log_probs.gather(1, minibatch.legal_indices[:, None])[:, 0],
             old_log_probs=minibatch.log_probs,
             advantages=advantages,
             entropies=entropy(log_probs),

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.models.compute import Compute
-from keisei.ppo.buffer import RolloutBuffer
-from keisei.ppo.inference import planes_tensor
-from keisei.search.judge import padded_width
+from keisei.network.predictor import padded_width
+from keisei.network.towers.device import Compute
+from keisei.network.towers.torch_predictor import planes_tensor
+from keisei.ppo.buffer import ExperienceBuffer
 from keisei.shogi.features import FeatureSpec
 from keisei.shogi.packed import legal_from_packed
 from keisei.shogi.position import new_positions
@@ -23,7 +23,7 @@ class Minibatch(NamedTuple):
     planes: Tensor  # [B, C, 9, 9]
     legal: Tensor  # [B, M] int64: legal actions
     counts: Tensor  # [B]: how many of them there are
-    columns: Tensor  # [B] int64: the action that was played, as a column of `legal`
+    legal_indices: Tensor  # [B] int64: the action that was played, as an index into `legal`
     log_probs: Tensor  # [B]: of that action, when it was played
     advantages: Tensor  # [B]
     returns: Tensor  # [B]
@@ -41,7 +41,7 @@ class MinibatchMaker:
         self._legal = np.zeros((0, MAX_LEGAL_MOVES), dtype=np.uint16)
         self._counts = np.zeros(0, dtype=np.int32)
 
-    def make(self, buffer: RolloutBuffer, indices: npt.NDArray[np.int64]) -> Minibatch:
+    def make(self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64]) -> Minibatch:
         """The samples at flat `indices` of a finished rollout."""
         batch = len(indices)
         if len(self._planes) < batch:
@@ -56,12 +56,12 @@ class MinibatchMaker:
         legal = self._legal[:batch, :width].astype(np.int64)
         actions = buffer.actions.reshape(-1)[indices].astype(np.int64)
         # Beyond its count a row holds old entries, which may equal the action: they come later.
-        columns = np.argmax(legal == actions[:, None], axis=1)
+        legal_indices = np.argmax(legal == actions[:, None], axis=1)
         return Minibatch(
             planes=planes_tensor(planes, self.compute),
             legal=self._tensor(legal),
             counts=self._tensor(counts),
-            columns=self._tensor(columns),
+            legal_indices=self._tensor(legal_indices),
             log_probs=self._tensor(buffer.log_probs.reshape(-1)[indices]),
             advantages=self._tensor(buffer.advantages.reshape(-1)[indices]),
             returns=self._tensor(buffer.returns.reshape(-1)[indices]),

@@ -1,10 +1,4 @@
-"""Alpha-beta: the best move by looking a fixed number of plies ahead, and what it leads to.
-
-Values are the mover's, in hundredths of a pawn. A mate counts `MATE` less the plies it takes, so
-that the quickest is preferred. The answer is exactly that of plain minimax to the same depth (a
-test compares them); what is here only makes it fast: the likeliest moves first, and a table of
-positions that were looked into before.
-"""
+"""The alpha-beta bot: searches many positions, each for itself."""
 
 from typing import Final, NamedTuple
 
@@ -12,13 +6,22 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MOVE_BUFFER, NUM_ACTIONS, NUM_SQUARES
-from keisei.search.evaluation import evaluate, move_gain
+from keisei.errors import KeiseiError
 from keisei.shogi.attacks import king_is_attacked
-from keisei.shogi.chance import random_below
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.mate import find_mate
+from keisei.shogi.material import evaluate, move_gain
 from keisei.shogi.movegen import legal_moves
-from keisei.shogi.position import FIRST_ENEMY_CODE, Array, Record, Records, decode, play, undo
+from keisei.shogi.position import (
+    FIRST_ENEMY_CODE,
+    Array,
+    Record,
+    Records,
+    decode,
+    play,
+    undo,
+)
+from keisei.shogi.rng import random_below
 from keisei.shogi.tables import NUM_CLASSES
 
 MATE: Final = 1_000_000
@@ -96,7 +99,7 @@ class SearchMemory(NamedTuple):
 
 
 @jit
-def search_columns(
+def search_legal_indices(
     positions: Records,
     legal_actions: Array,
     legal_counts: Array,
@@ -105,10 +108,10 @@ def search_columns(
     margin: int,
     luck: Array,
     memory: SearchMemory,
-    columns: Array,
+    legal_indices: Array,
     values: Array,
 ) -> None:
-    """Write the best move of each of ``positions[B]`` as a column of its legal list.
+    """Write the best move of each of ``positions[B]`` as an index into its legal list.
 
     Args:
         positions: left as they were.
@@ -119,7 +122,7 @@ def search_columns(
         margin: moves that are worse than the best by no more than this are as good.
         luck: ``[B]`` uint64, random and not 0: decides among moves that are as good.
         memory: is overwritten.
-        columns: ``[B]`` int64, written.
+        legal_indices: ``[B]`` int64, written.
         values: ``[B]`` int64, written: what the best move is worth to the mover.
     """
     for index in range(len(positions)):
@@ -156,7 +159,7 @@ def search_columns(
                 equals += 1
                 # The n-th equal move replaces the one before with probability 1 / n.
                 if random_below(luck, index, equals) == 0:
-                    columns[index] = place
+                    legal_indices[index] = place
         values[index] = best
 
 
@@ -347,3 +350,62 @@ def _from_table(value: int, level: int) -> int:
     if value < -MATE_LINE:
         return value + level
     return value
+
+
+class AlphaBeta:
+    """Looks `depth` plies ahead. The same seed gives the same moves."""
+
+    def __init__(self, depth: int, *, quiet_plies: int = 0, margin: int = 0) -> None:
+        """Make a bot.
+
+        Args:
+            depth: plies to look ahead.
+            quiet_plies: how far captures are followed beyond the horizon; 0: not at all.
+            margin: moves that are worse than the best by no more than so many hundredths of a
+                pawn are as good, and one of them is drawn.
+        """
+        if not 1 <= depth <= MAX_DEPTH:
+            raise KeiseiError(f"alpha-beta looks 1 to {MAX_DEPTH} plies ahead, not {depth}")
+        if not 0 <= quiet_plies <= MAX_QUIET_PLIES:
+            raise KeiseiError(
+                f"captures can be followed 0 to {MAX_QUIET_PLIES} plies, not {quiet_plies}"
+            )
+        if margin < 0:
+            raise KeiseiError(f"the margin is {margin}, it must not be negative")
+        self.depth = depth
+        self.quiet_plies = quiet_plies
+        self.margin = margin
+        self._memory = SearchMemory.new()
+
+    @property
+    def nodes(self) -> int:
+        """Positions visited so far."""
+        return int(self._memory.nodes[0])
+
+    def search(
+        self,
+        positions: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+        luck: npt.NDArray[np.uint64],
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Columns of the legal lists, and what they are worth, ``[B]`` each.
+
+        ``luck[B]`` decides among equal moves: `keisei.shogi.rng.seed_rng_states`.
+        """
+        number = len(positions)
+        legal_indices = np.zeros(number, dtype=np.int64)
+        values = np.zeros(number, dtype=np.int64)
+        search_legal_indices(
+            positions,
+            legal_actions,
+            legal_counts,
+            self.depth,
+            self.quiet_plies,
+            self.margin,
+            luck,
+            self._memory,
+            legal_indices,
+            values,
+        )
+        return legal_indices, values

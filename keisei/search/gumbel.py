@@ -11,11 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.errors import KeiseiError
-from keisei.search.forest import NEEDS_NETWORK, NO_WALK, ROOT, UNSURE, Edges, Forest
-from keisei.search.judge import Judge
+from keisei.network.predictor import Predictor
 from keisei.search.mates import MateSearch
-from keisei.search.tree import descend, grow, plant
-from keisei.search.tree_choices import Weights, write_results
+from keisei.search.selection import Weights, write_results
+from keisei.search.simulation import descend, grow, plant
+from keisei.search.trees import (
+    NEEDS_NETWORK,
+    NO_WALK,
+    ROOT,
+    UNSURE,
+    Edges,
+    Forest,
+)
+from keisei.shogi.packed import Positions
 from keisei.shogi.vector import VectorShogi
 
 MAX_SIMULATIONS: Final = 100_000
@@ -32,8 +40,8 @@ _FIRST_EDGES_PER_NODE: Final = 100
 class SearchResult(NamedTuple):
     """What the search says of ``G`` games."""
 
-    columns: npt.NDArray[np.int64]
-    """``[G]``: the best move, as a column of the legal list."""
+    legal_indices: npt.NDArray[np.int64]
+    """``[G]``: the best move, as an index into the legal list."""
 
     values: npt.NDArray[np.float64]
     """``[G]``: what it is worth to the mover, from -1 to 1."""
@@ -47,7 +55,7 @@ class TreeSearch:
 
     def __init__(
         self,
-        judge: Judge,
+        predictor: Predictor,
         simulations: int,
         *,
         mate_plies: int = 3,
@@ -57,7 +65,7 @@ class TreeSearch:
         """Make a search.
 
         Args:
-            judge: the network.
+            predictor: the network.
             simulations: positions to look at for each move.
             mate_plies: mates of up to so many plies are looked for at the root first; 0: none.
             temperature: of the luck that decides which moves are considered; 0: no luck.
@@ -69,7 +77,7 @@ class TreeSearch:
             )
         self.simulations = simulations
         self.temperature = temperature
-        self._judge = judge
+        self._predictor = predictor
         self._weights = weights
         self._mates = MateSearch(mate_plies) if mate_plies else None
 
@@ -85,8 +93,8 @@ class TreeSearch:
             forest.luck[:] = self.temperature * random.gumbel(size=forest.luck.shape)
         branches = env.branches(games)
         edges = Edges.new(int(counts.sum()) + trees * _FIRST_EDGES_PER_NODE)
-        judgement = self._judge.judge(env.packed[games], legal, counts)
-        used = int(plant(forest, edges, 0, legal, counts, judgement.log_probs, judgement.values))
+        prediction = self._predictor.predict(Positions(env.packed[games], legal, counts))
+        used = int(plant(forest, edges, 0, legal, counts, prediction.log_probs, prediction.values))
         mates = (
             np.full(trees, -1, dtype=np.int64)
             if self._mates is None
@@ -105,21 +113,19 @@ class TreeSearch:
             descend(forest, edges, branches, positions, wanted, self._weights)
             rows = np.flatnonzero(is_open & (forest.arrivals == NEEDS_NETWORK))
             if len(rows):
-                judgement = self._judge.judge(
-                    branches.packed[rows], branches.legal_actions[rows], branches.legal_counts[rows]
-                )
+                prediction = self._predictor.predict(branches.observe(rows))
                 needed = used + int(branches.legal_counts[rows].sum())
                 if needed > len(edges.moves):
                     edges = edges.enlarged(2 * needed)
             used = int(
-                grow(forest, edges, used, branches, rows, judgement.log_probs, judgement.values)
+                grow(forest, edges, used, branches, rows, prediction.log_probs, prediction.values)
             )
-        columns = np.zeros(trees, dtype=np.int64)
+        legal_indices = np.zeros(trees, dtype=np.int64)
         values = np.zeros(trees, dtype=np.float64)
         visits = np.zeros((trees, int(counts.max())), dtype=np.int64)
-        write_results(forest, edges, self._weights, columns, values, visits)
+        write_results(forest, edges, self._weights, legal_indices, values, visits)
         return SearchResult(
-            np.where(mates >= 0, mates, columns), np.where(mates >= 0, 1.0, values), visits
+            np.where(mates >= 0, mates, legal_indices), np.where(mates >= 0, 1.0, values), visits
         )
 
 

@@ -10,9 +10,16 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.mate import find_mate
 from keisei.shogi.movegen import legal_moves
-from keisei.shogi.moves import Move
-from keisei.shogi.position import Array, Record, Records, new_positions, play, undo
+from keisei.shogi.position import (
+    Array,
+    Record,
+    Records,
+    new_positions,
+    play,
+    undo,
+)
 from keisei.shogi.tables import NUM_CLASSES
+from keisei.shogi.types import Move
 from keisei.shogi.vector import VectorShogi
 
 MAX_MATE_PLIES = 9
@@ -41,8 +48,8 @@ class MateSearch:
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
     ) -> npt.NDArray[np.int64]:
-        """``[B]``: the column of each legal list that begins the shortest mate, -1 without one."""
-        columns = np.full(len(positions), -1, dtype=np.int64)
+        """Legal index ``[B]`` of the move that begins the shortest mate; -1 where there is none."""
+        legal_indices = np.full(len(positions), -1, dtype=np.int64)
         _find_mates(
             positions,
             legal_actions,
@@ -52,9 +59,9 @@ class MateSearch:
             self._moves,
             self._replies,
             self._checking,
-            columns,
+            legal_indices,
         )
-        return columns
+        return legal_indices
 
     def line(self, game: ShogiGame) -> list[Move]:
         """The moves of a shortest mate against the longest defence; empty without a mate.
@@ -85,9 +92,9 @@ class MateSearch:
         legal = game.legal_actions
         counts = np.array([len(legal)], dtype=np.int32)
         for plies in range(1, most + 1, 2):
-            column = MateSearch(plies, self.nodes).find(positions, legal[None], counts)[0]
-            if column >= 0:
-                return plies, game.legal_moves[int(column)]
+            legal_index = MateSearch(plies, self.nodes).find(positions, legal[None], counts)[0]
+            if legal_index >= 0:
+                return plies, game.legal_moves[int(legal_index)]
         return 0, None
 
 
@@ -99,8 +106,10 @@ class MateRule:
         self.plies = plies
         self._search = MateSearch(plies, RULE_NODES) if plies > 1 else None
 
-    def columns(self, env: VectorShogi, games: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """For each of some `games` (indices) the column of its legal list that mates, or -1."""
+    def legal_indices(
+        self, env: VectorShogi, games: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Legal index of the mating move of each of the `games`, or -1."""
         if self.plies == 0:
             return np.full(len(games), -1, dtype=np.int64)
         if self._search is None:
@@ -120,7 +129,7 @@ def _find_mates(
     moves: Array,
     replies: Array,
     checking: Array,
-    columns: Array,
+    legal_indices: Array,
 ) -> None:
     left = np.zeros(1, dtype=np.int64)
     for index in range(len(positions)):
@@ -131,7 +140,7 @@ def _find_mates(
             left[0] = nodes
             place = _attack(positions[index], 0, number, length, moves, replies, checking, left)
             if place >= 0:
-                columns[index] = place
+                legal_indices[index] = place
                 break
 
 

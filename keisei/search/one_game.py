@@ -1,6 +1,6 @@
 """Tree search of one game that can be stopped at any moment: for play by the clock.
 
-The tree and its rules are those of `keisei.search.tree`. As nobody knows beforehand how many
+The tree and its rules are those of `keisei.search.simulation`. As nobody knows beforehand how many
 simulations there will be, the root spends them as the nodes below it do, by what the values seen so
 far suggest, and not by sequential halving. Several positions of the tree go to the network at once:
 one at a time it would be asked three times as long for each.
@@ -13,7 +13,11 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import KeiseiError
-from keisei.search.forest import (
+from keisei.network.predictor import Predictor
+from keisei.search.gumbel import WEIGHTS
+from keisei.search.selection import Weights
+from keisei.search.simulation import descend, grow, plant
+from keisei.search.trees import (
     AS_BELOW,
     COLLIDED,
     LOST,
@@ -25,17 +29,14 @@ from keisei.search.forest import (
     WON,
     Edges,
     Forest,
+    replant,
+    write_mate_distances,
 )
-from keisei.search.gumbel import WEIGHTS
-from keisei.search.judge import Judge
-from keisei.search.subtrees import replant, write_mate_distances
-from keisei.search.tree import descend, grow, plant
-from keisei.search.tree_choices import Weights
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import pack_game
+from keisei.shogi.packed import Positions, pack_game
 from keisei.shogi.position import new_positions
 from keisei.shogi.rules import DeclarationRule
-from keisei.shogi.vector_state import branches_of
+from keisei.shogi.vector_kernels import branches_of
 
 EDGES_PER_NODE: Final = 100
 """Legal moves of a position, roughly: what memory is shared out by."""
@@ -67,7 +68,7 @@ class GameSearch:
 
     def __init__(
         self,
-        judge: Judge,
+        predictor: Predictor,
         *,
         walks: int = 16,
         megabytes: int = 256,
@@ -76,7 +77,7 @@ class GameSearch:
         """Set the memory aside; it is taken when it is needed.
 
         Args:
-            judge: the network.
+            predictor: the network.
             walks: simulations to a batch, at most.
             megabytes: how large the tree may grow.
             weights: how much values count against the policy.
@@ -84,7 +85,7 @@ class GameSearch:
         if walks < 1 or megabytes < 1:
             raise KeiseiError("a search needs at least one walk and one megabyte")
         self.walks = walks
-        self._judge = judge
+        self._predictor = predictor
         self._weights = weights
         nodes = max(megabytes * 1_000_000 // NODE_BYTES, 4 * walks)
         self._forest = Forest.new(1, nodes, walks=walks, depth=1)
@@ -180,9 +181,7 @@ class GameSearch:
         rows = np.flatnonzero((forest.path_lengths > 0) & (forest.arrivals == NEEDS_NETWORK))
         log_probs, values = np.zeros((0, 1), dtype=np.float32), np.zeros(0, dtype=np.float32)
         if len(rows):
-            log_probs, values = self._judge.judge(
-                branches.packed[rows], branches.legal_actions[rows], branches.legal_counts[rows]
-            )
+            log_probs, values = self._predictor.predict(branches.observe(rows))
         self._used = int(grow(forest, self._edges, self._used, branches, rows, log_probs, values))
         self.longest = max(self.longest, int(forest.path_lengths.max()))
         return int(((forest.path_lengths > 0) & (forest.arrivals != COLLIDED)).sum())
@@ -244,14 +243,14 @@ class GameSearch:
     def _plant(self, game: ShogiGame, only: npt.NDArray[np.uint16] | None) -> None:
         legal = game.legal_actions
         counts = np.array([len(legal)], dtype=np.int32)
-        judgement = self._judge.judge(pack_game(game), legal[None], counts)
-        log_probs = np.ascontiguousarray(judgement.log_probs[:, : len(legal)])
+        prediction = self._predictor.predict(Positions(pack_game(game), legal[None], counts))
+        log_probs = np.ascontiguousarray(prediction.log_probs[:, : len(legal)])
         if only is not None:
             kept = np.isin(legal, only)
             legal, log_probs = legal[kept], np.ascontiguousarray(log_probs[:, kept])
             counts[0] = len(legal)
         self._used = int(
-            plant(self._forest, self._edges, 0, legal[None], counts, log_probs, judgement.values)
+            plant(self._forest, self._edges, 0, legal[None], counts, log_probs, prediction.values)
         )
 
     def _node_of(self, game: ShogiGame) -> int | None:

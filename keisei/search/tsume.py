@@ -20,9 +20,13 @@ from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.movegen import legal_moves
-from keisei.shogi.moves import Move
-from keisei.shogi.pieces import Color
-from keisei.shogi.position import Record, new_positions, play, undo
+from keisei.shogi.position import (
+    Record,
+    new_positions,
+    play,
+    undo,
+)
+from keisei.shogi.types import Color, Move
 
 FOR_EVER: Final = 1 << 30
 """A proof number: it can't be done."""

@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import SelfPlayConfig
-from keisei.ppo.experience import Experience
-from keisei.ppo.inference import Inference
-from keisei.search.judge import Judge, padded_width
+from keisei.network.predictor import Predictor, padded_width
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.ppo.buffer import Experience
 from keisei.search.mates import MateRule
-from keisei.selfplay.pool import OpponentPool
-from keisei.selfplay.timing import SectionTimer
+from keisei.selfplay.opponent_pool import OpponentPool
 from keisei.shogi.actions import MIRRORED_ACTIONS
-from keisei.shogi.chance import draw_moves, toss_coins
-from keisei.shogi.packed import mirror_packed
+from keisei.shogi.packed import Positions, mirror_packed
+from keisei.shogi.rng import draw_moves, toss_coins
 from keisei.shogi.rules import Outcome, as_outcome
 from keisei.shogi.vector import VectorShogi
+from keisei.timing import SectionTimer
 
 if TYPE_CHECKING:
-    from keisei.selfplay.communication import WorkerStats
+    from keisei.selfplay.workers.messages import WorkerStats
 
 
 @dataclass
@@ -95,10 +95,10 @@ class Collector:
     def __init__(
         self,
         env: VectorShogi,
-        judge: Judge,
+        predictor: Predictor,
         pool: OpponentPool,
         settings: SelfPlayConfig,
-        luck: npt.NDArray[np.uint64],
+        rng_states: npt.NDArray[np.uint64],
         *,
         mirror: bool,
     ) -> None:
@@ -106,18 +106,18 @@ class Collector:
 
         Args:
             env: the games.
-            judge: the network that plays and learns.
+            predictor: the network that plays and learns.
             pool: earlier selves, who play one side in some games.
             settings: how it plays.
-            luck: ``[N]``, not 0: the state of each game's own chance. So a game is the same
+            rng_states: ``[N]``, not 0: the state of each game's own chance. So a game is the same
                 whichever others are played beside it.
             mirror: whether half of the positions are shown mirrored.
         """
         self.env = env
-        self.judge = judge
+        self.predictor = predictor
         self.pool = pool
         self.settings = settings
-        self.luck = luck
+        self.rng_states = rng_states
         self.mirror = mirror
         self._mate_rule = MateRule(settings.mate_plies)
 
@@ -143,9 +143,7 @@ class Collector:
         with timer.section("inference"):
             env = self.env
             buffer.last_packed[...] = env.packed
-            buffer.last_values[...] = self.judge.judge(
-                env.packed, env.legal_actions, env.legal_counts
-            ).values
+            buffer.last_values[...] = self.predictor.predict(env.observe()).values
         stats.plies = len(buffer)
         stats.learned_plies = int(buffer.learns_policy.sum())
         return stats
@@ -154,7 +152,7 @@ class Collector:
         self,
         buffer: Experience,
         t: int,
-        opponent: Inference | None,
+        opponent: TorchPredictor | None,
         stats: RolloutStats,
         timer: SectionTimer,
     ) -> None:
@@ -166,21 +164,21 @@ class Collector:
             if self.mirror:
                 legal = self._mirror(packed, legal)
         with timer.section("inference"):
-            log_probs, values = self.judge.judge(packed, legal, env.legal_counts)
-            columns = draw_moves(log_probs, self.luck)
+            log_probs, values = self.predictor.predict(Positions(packed, legal, env.legal_counts))
+            legal_indices = draw_moves(log_probs, self.rng_states)
             if opponent is not None and frozen.any():
-                columns[frozen] = self._frozen_columns(opponent, frozen)
+                legal_indices[frozen] = self._frozen_legal_indices(opponent, frozen)
         with timer.section("env"):
             games = np.arange(env.num_games)
-            mates = self._mate_rule.columns(env, games)
+            mates = self._mate_rule.legal_indices(env, games)
             forced = mates >= 0
-            columns[forced] = mates[forced]
-            buffer.actions[t] = legal[games, columns]
-            buffer.log_probs[t] = log_probs[games, columns]
+            legal_indices[forced] = mates[forced]
+            buffer.actions[t] = legal[games, legal_indices]
+            buffer.log_probs[t] = log_probs[games, legal_indices]
             buffer.values[t] = values
             buffer.learns_policy[t] = ~(forced | frozen)
             buffer.learns_value[t] = ~frozen
-            step = env.step(env.legal_actions[games, columns])
+            step = env.step(env.legal_actions[games, legal_indices])
             buffer.rewards[t] = step.rewards
             buffer.ends[t] = step.terminations != 0
             stats.forced_plies += int((forced & ~frozen).sum())
@@ -193,7 +191,7 @@ class Collector:
 
         This happens while acting, not while learning: what is learned is exactly what was seen.
         """
-        chosen = np.flatnonzero(toss_coins(self.luck))
+        chosen = np.flatnonzero(toss_coins(self.rng_states))
         images = packed[chosen]
         mirror_packed(images, images)
         packed[chosen] = images
@@ -201,18 +199,16 @@ class Collector:
         legal[chosen] = MIRRORED_ACTIONS[legal[chosen]]
         return legal
 
-    def _frozen_columns(
-        self, opponent: Inference, frozen: npt.NDArray[np.bool_]
+    def _frozen_legal_indices(
+        self, opponent: TorchPredictor, frozen: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         env = self.env
         where = np.flatnonzero(frozen)
-        judgement = opponent.judge(
-            env.packed[where], env.legal_actions[where], env.legal_counts[where]
-        )
-        luck = self.luck[where]
-        columns = draw_moves(judgement.log_probs, luck)
-        self.luck[where] = luck
-        return columns
+        prediction = opponent.predict(env.observe(where))
+        rng_states = self.rng_states[where]
+        legal_indices = draw_moves(prediction.log_probs, rng_states)
+        self.rng_states[where] = rng_states
+        return legal_indices
 
     def _ended_game(self, index: int) -> tuple[Outcome, int]:
         step = self.env.last_step

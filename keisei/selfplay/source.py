@@ -4,23 +4,50 @@ The learner has one of these, or its workers each have one for a part of the gam
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from keisei.config_schema import AppConfig
-from keisei.models.network import ActorCritic
-from keisei.ppo.experience import Experience
-from keisei.ppo.inference import Inference
-from keisei.search.judge import Judge
-from keisei.selfplay.pool import OpponentPool
+from keisei.network.predictor import Predictor
+from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.ppo.buffer import Experience
+from keisei.selfplay.opponent_pool import OpponentPool
 from keisei.selfplay.rollout import Collector, RolloutStats
-from keisei.selfplay.seeds import RunSeeds
-from keisei.selfplay.timing import SectionTimer
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.vector import VectorShogi
-from keisei.shogi.vector_state import random_states
+from keisei.shogi.vector_kernels import random_states
+from keisei.timing import SectionTimer
+
+_MASK = (1 << 63) - 1
+
+
+class RunSeeds(NamedTuple):
+    """The seeds of a run, by what they decide."""
+
+    env: int
+    """Start positions and opening plies."""
+
+    weights: int
+    """The network's first weights."""
+
+    acting: int
+    """Which moves are drawn."""
+
+    learning: int
+    """The order of samples."""
+
+    pool: int
+    """Which earlier selves are met, and with which colour."""
+
+    @classmethod
+    def of(cls, seed: int, resumed_at: int = 0) -> "RunSeeds":
+        """The seeds that follow from ``run.seed``, and from the update at which it goes on."""
+        entropy = [seed, resumed_at] if resumed_at else seed
+        children = np.random.SeedSequence(entropy).spawn(len(cls._fields))
+        return cls(*(int(child.generate_state(1, np.uint64)[0]) & _MASK for child in children))
 
 
 class GameSource(Protocol):
@@ -77,12 +104,12 @@ class SelfPlay:
     def __init__(
         self,
         config: AppConfig,
-        inference: Inference,
+        inference: TorchPredictor,
         *,
         games: int,
         first_game: int = 0,
         threads: int,
-        judge: Judge | None = None,
+        predictor: Predictor | None = None,
         resumed_at: int = 0,
     ) -> None:
         """Begin the games.
@@ -93,7 +120,7 @@ class SelfPlay:
             games: how many are played here.
             first_game: the number of the first of them.
             threads: that step them.
-            judge: asked instead of the network here, which then plays for earlier selves only.
+            predictor: asked instead of the network here, which then plays for earlier selves only.
             resumed_at: the update at which the run goes on, if games begin anew in mid-run.
         """
         seeds = RunSeeds.of(config.run.seed, resumed_at)
@@ -111,7 +138,7 @@ class SelfPlay:
         self.pool = OpponentPool(config.selfplay, games, inference, self.pool_random)
         self.collector = Collector(
             self.env,
-            judge or inference,
+            predictor or inference,
             self.pool,
             config.selfplay,
             random_states(seeds.acting, games, first_game),
@@ -145,7 +172,7 @@ class SelfPlay:
             "env": self.env.state(),
             "pool": self.pool.state(),
             "pool_random": self.pool_random.bit_generator.state,
-            "luck": self.collector.luck.copy(),
+            "rng_states": self.collector.rng_states.copy(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -153,7 +180,7 @@ class SelfPlay:
         self.env.restore(state["env"])
         self.pool.restore(state["pool"])
         self.pool_random.bit_generator.state = state["pool_random"]
-        self.collector.luck[:] = state["luck"]
+        self.collector.rng_states[:] = state["rng_states"]
 
     def __enter__(self) -> Self:
         return self

@@ -6,17 +6,17 @@ import torch
 
 from keisei.config_schema import AppConfig
 from keisei.doctor import usable_cpus
-from keisei.models.compute import Compute, choose_compute, choose_device
-from keisei.ppo.inference import Inference
-from keisei.ppo.ranks import Ranks
-from keisei.selfplay.parallel import ParallelSelfPlay
-from keisei.selfplay.ray_workers import RaySelfPlay
+from keisei.network.towers.device import Compute, choose_compute, choose_device
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.ppo.distributed import Ranks
 from keisei.selfplay.source import GameSource, SelfPlay
-from keisei.selfplay.workforce import fair_number
+from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from keisei.selfplay.workers.ray_pool import RaySelfPlay
+from keisei.selfplay.workers.worker_pool import fair_number
 
 
 def make_source(
-    config: AppConfig, inference: Inference, ranks: Ranks, *, resumed_at: int = 0
+    config: AppConfig, inference: TorchPredictor, ranks: Ranks, *, resumed_at: int = 0
 ) -> GameSource:
     """The games of one learner, all of them new.
 

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import BOARD_SIZE, NUM_ACTIONS, NUM_SQUARES
-from keisei.shogi.moves import Move
-from keisei.shogi.pieces import HAND_KINDS, Color, PieceKind
 from keisei.shogi.position import LAST_SQUARE, decode, encode
+from keisei.shogi.types import HAND_KINDS, Color, Move, PieceKind
 
 if TYPE_CHECKING:
     from keisei.shogi.game import ShogiGame

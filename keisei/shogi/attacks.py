@@ -1,8 +1,20 @@
 """Who attacks what: slider moves, the enemy's attack map, checks and pins. Player's view."""
 
-from keisei.shogi.bitboard import Bitboard, bit, highest, load, lowest, without_lowest
+from keisei.shogi.bitboard import (
+    Bitboard,
+    bit,
+    highest,
+    load,
+    lowest,
+    without_lowest,
+)
 from keisei.shogi.jit import int64, jit, jit_inner
-from keisei.shogi.position import ENEMY, OWN, Record, enemy_pieces
+from keisei.shogi.position import (
+    ENEMY,
+    OWN,
+    Record,
+    enemy_pieces,
+)
 from keisei.shogi.tables import (
     ALL,
     BISHOP,

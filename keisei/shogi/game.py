@@ -16,25 +16,34 @@ import numpy.typing as npt
 from keisei.constants import MAX_PLY, MOVE_BUFFER
 from keisei.errors import IllegalMoveError
 from keisei.shogi.actions import PolicyOutputMapper
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.legality import why_action_is_illegal, why_illegal
 from keisei.shogi.mate import NO_MATE, MateScratch, find_mates
 from keisei.shogi.movegen import legal_moves
-from keisei.shogi.moves import Move
-from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_position, format_sfen, parse_position
-from keisei.shogi.pieces import Color, Piece, PieceKind
-from keisei.shogi.position import Record, new_positions, play, undo
-from keisei.shogi.render_svg import board_svg
-from keisei.shogi.render_text import board_text
+from keisei.shogi.notation.sfen import (
+    STARTPOS_SFEN,
+    format_position,
+    format_sfen,
+    parse_position,
+)
+from keisei.shogi.position import (
+    Record,
+    from_diagram,
+    new_positions,
+    play,
+    to_diagram,
+    undo,
+)
+from keisei.shogi.render.svg import board_svg
+from keisei.shogi.render.text import board_text
 from keisei.shogi.rules import (
     DeclarationRule,
     Outcome,
     as_outcome,
     earlier_occurrences,
-    judge,
     may_declare,
+    outcome_of,
 )
-from keisei.shogi.setup import from_diagram, to_diagram
+from keisei.shogi.types import Color, Diagram, Move, Piece, PieceKind
 
 _FIRST_HISTORY = 256
 _mapper = PolicyOutputMapper()
@@ -228,7 +237,7 @@ class ShogiGame:
         A declaration is a player's right, not a duty: it counts only with `claim_declaration`.
         """
         return as_outcome(
-            *judge(
+            *outcome_of(
                 self._position,
                 self._keys,
                 self._checks,

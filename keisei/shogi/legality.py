@@ -3,18 +3,7 @@
 from keisei.constants import NUM_ACTIONS, NUM_SQUARES
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.bitboard import load, squares_of
-from keisei.shogi.diagram import Diagram
-from keisei.shogi.moves import Move
-from keisei.shogi.pieces import (
-    ROWS_NEEDED,
-    SQUARE_NAMES,
-    Color,
-    Piece,
-    PieceKind,
-    rows_ahead,
-)
-from keisei.shogi.position import Record
-from keisei.shogi.setup import to_diagram
+from keisei.shogi.position import Record, to_diagram
 from keisei.shogi.tables import (
     BISHOP,
     CLASS_OF_KIND,
@@ -27,6 +16,16 @@ from keisei.shogi.tables import (
     ROOK,
     STEPS,
     UPPER,
+)
+from keisei.shogi.types import (
+    ROWS_NEEDED,
+    SQUARE_NAMES,
+    Color,
+    Diagram,
+    Move,
+    Piece,
+    PieceKind,
+    rows_ahead,
 )
 
 _ZONE_ROWS = 3

@@ -11,7 +11,13 @@ import numpy.typing as npt
 
 from keisei.constants import MOVE_BUFFER, NUM_SQUARES
 from keisei.shogi.attacks import bishop_attacks, lance_attacks, rook_attacks
-from keisei.shogi.bitboard import Bitboard, bit, highest, load, store
+from keisei.shogi.bitboard import (
+    Bitboard,
+    bit,
+    highest,
+    load,
+    store,
+)
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import (
@@ -67,17 +73,17 @@ def find_mates(
     legal_actions: Array,
     legal_counts: Array,
     scratch: MateScratch,
-    columns: Array,
+    legal_indices: Array,
     start: int,
     stop: int,
 ) -> None:
-    """Write into ``columns`` where in its legal list each position has a mate in one, or -1.
+    """Write into ``legal_indices`` where in its legal list each position has a mate in one, or -1.
 
     Positions `start` to `stop` of ``positions[B]``, ``legal_actions[B, M]``, ``legal_counts[B]``
     are looked at, and left as they were.
     """
     for index in range(start, stop):
-        columns[index] = find_mate(
+        legal_indices[index] = find_mate(
             positions[index],
             legal_actions[index],
             legal_counts[index],

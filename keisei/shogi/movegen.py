@@ -14,9 +14,22 @@ from keisei.shogi.attacks import (
     line_through,
     rook_attacks,
 )
-from keisei.shogi.bitboard import Bitboard, bit, load, lowest, without_lowest
+from keisei.shogi.bitboard import (
+    Bitboard,
+    bit,
+    load,
+    lowest,
+    without_lowest,
+)
 from keisei.shogi.jit import int64, jit, jit_inner
-from keisei.shogi.position import ENEMY, LAST_SQUARE, OWN, Array, Record, own_pieces
+from keisei.shogi.position import (
+    ENEMY,
+    LAST_SQUARE,
+    OWN,
+    Array,
+    Record,
+    own_pieces,
+)
 from keisei.shogi.tables import (
     ALL,
     BISHOP,

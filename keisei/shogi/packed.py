@@ -7,9 +7,10 @@ history beyond the last two moves and the number of earlier occurrences.
 The kernels copy by loops: a slice assignment would compile to the same code, but ten times slower.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from keisei.constants import (
     BOARD_SIZE,
@@ -19,7 +20,6 @@ from keisei.constants import (
     NUM_SQUARES,
 )
 from keisei.errors import KeiseiError
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit
 from keisei.shogi.movegen import legal_moves
@@ -29,12 +29,14 @@ from keisei.shogi.position import (
     Array,
     Record,
     Records,
+    begin_set_up,
     change_hand,
     decode,
     new_positions,
     put_piece,
+    to_diagram,
 )
-from keisei.shogi.setup import begin_set_up, to_diagram
+from keisei.shogi.types import Diagram
 
 _HAND_LIMITS = np.array(HAND_LIMITS, dtype=np.int64)
 
@@ -199,6 +201,23 @@ def require_sound(packed: Records) -> None:
     index = int(find_damaged(packed))
     if index >= 0:
         raise DamagedPositionError(f"packed position {index} is damaged: its pieces are impossible")
+
+
+class Positions(NamedTuple):
+    """``B`` positions and their legal moves: all that a network is asked about."""
+
+    packed: Records
+    """``[B]`` `PACKED`: the positions, each in its mover's view."""
+
+    legal_actions: npt.NDArray[np.uint16]
+    """``[B, >= M]``: in row `i` the first ``legal_counts[i]`` entries are the legal actions."""
+
+    legal_counts: npt.NDArray[np.int32]
+    """``[B]``: how many legal actions there are; `M` is the largest of them."""
+
+    def take(self, rows: npt.NDArray[np.int64] | slice) -> "Positions":
+        """Some of the positions, by their indices."""
+        return Positions(self.packed[rows], self.legal_actions[rows], self.legal_counts[rows])
 
 
 def pack_game(game: ShogiGame) -> Records:

@@ -5,7 +5,12 @@ import numpy as np
 from keisei.constants import MOVE_BUFFER
 from keisei.shogi.jit import jit
 from keisei.shogi.movegen import legal_moves
-from keisei.shogi.position import Array, Record, play, undo
+from keisei.shogi.position import (
+    Array,
+    Record,
+    play,
+    undo,
+)
 
 
 def perft(position: Record, depth: int, *, bulk: bool = True) -> int:

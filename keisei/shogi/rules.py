@@ -10,9 +10,21 @@ from typing import Final, NamedTuple
 from keisei.constants import REPETITIONS_TO_END
 from keisei.shogi.bitboard import count, load
 from keisei.shogi.jit import int64, jit, jit_inner
-from keisei.shogi.pieces import Color
-from keisei.shogi.position import OWN, Array, Record, own_pieces
-from keisei.shogi.tables import BISHOP, DRAGON, HORSE, MASKS, ROOK, ZONE
+from keisei.shogi.position import (
+    OWN,
+    Array,
+    Record,
+    own_pieces,
+)
+from keisei.shogi.tables import (
+    BISHOP,
+    DRAGON,
+    HORSE,
+    MASKS,
+    ROOK,
+    ZONE,
+)
+from keisei.shogi.types import Color
 
 
 class Termination(IntEnum):
@@ -165,7 +177,7 @@ def perpetual_checker(keys: Array, checks: Array, length: int, turn: int) -> int
 
 
 @jit
-def judge(
+def outcome_of(
     position: Record,
     keys: Array,
     checks: Array,
@@ -198,7 +210,7 @@ def judge(
 
 
 def as_outcome(termination: int, winner: int) -> Outcome | None:
-    """What `judge` returned, for people."""
+    """What `outcome_of` returned, for people."""
     if termination == NO_TERMINATION:
         return None
     return Outcome(Termination(termination), None if winner == NO_WINNER else Color(winner))

@@ -10,7 +10,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from keisei.constants import BOARD_SIZE, NUM_HAND_KINDS, NUM_PIECE_KINDS, NUM_SQUARES
+from keisei.constants import (
+    BOARD_SIZE,
+    NUM_HAND_KINDS,
+    NUM_PIECE_KINDS,
+    NUM_SQUARES,
+)
 from keisei.shogi.bitboard import Words, as_words
 
 NO_SQUARE: Final = 81

@@ -16,33 +16,29 @@ import numpy.typing as npt
 from keisei.constants import MAX_PLY_LIMIT, NUM_ACTIONS
 from keisei.errors import IllegalMoveError, KeiseiError
 from keisei.shogi.actions import PolicyOutputMapper
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.mate import MateScratch, find_mates
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.pieces import Color
-from keisei.shogi.position import Records
-from keisei.shogi.render_html import games_html
+from keisei.shogi.packed import Positions
+from keisei.shogi.position import Records, to_diagram
+from keisei.shogi.render.html import games_html
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
-from keisei.shogi.setup import to_diagram
 from keisei.shogi.threads import RangePool
+from keisei.shogi.types import Color, Diagram, Move
 from keisei.shogi.vector_kernels import (
     BEGIN,
     FORFEIT,
     Games,
     find_illegal,
-    sample_actions,
-    step_games,
-    write_mask,
-)
-from keisei.shogi.vector_state import (
     new_games,
     random_states,
     require_sound_state,
+    sample_actions,
     start_records,
+    step_games,
+    write_mask,
 )
 
 
@@ -172,6 +168,13 @@ class VectorShogi:
         turns: npt.NDArray[np.uint8] = self._games.packed["turn"]
         return turns
 
+    def observe(self, games: npt.NDArray[np.int64] | slice | None = None) -> Positions:
+        """The positions to move in now, of some games or of all: what a network is asked about.
+
+        Those of all games are the environment's own arrays, which the next step overwrites.
+        """
+        return self._games.observe(games)
+
     def reset(self, *, seed: int | None = None) -> VectorStep:
         """Begin all games anew; with `seed` exactly as an environment made with that seed does."""
         with self._stepping():
@@ -191,7 +194,7 @@ class VectorShogi:
         return self.reset()
 
     def step(self, actions: npt.ArrayLike) -> VectorStep:
-        """Play one action in each game, judge, and begin anew those that ended.
+        """Play one action in each game, and begin those that ended again.
 
         If any action is illegal, `IllegalMoveError` names game and move, and nothing is changed;
         with ``illegal="lose"`` the game ends there with `Termination.ILLEGAL_MOVE` instead.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
-from keisei.config_problems import ConfigError, sections, shown
+from keisei.config import ConfigError, sections, shown
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.sweep.space import Range, Sweep, Value
@@ -69,8 +69,8 @@ def require_set_up(sweep: Sweep) -> None:
 
 def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object]]]:
     """What training begins with, each with what it depends on."""
-    from keisei.evaluation.players import make_player
-    from keisei.models.compute import choose_compute
+    from keisei.network.towers.device import choose_compute
+    from keisei.players.spec import make_player
 
     for word in config.evaluation.opponents:
         yield word, lambda word=word: make_player(word, threads=1).close()  # type: ignore[misc]
@@ -81,7 +81,7 @@ def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object
 def _build_network(config: AppConfig) -> None:
     import torch
 
-    from keisei.models.factory import build_model
+    from keisei.network.model_factory import build_model
     from keisei.shogi.features import feature_spec
 
     with torch.device("meta"):  # shapes without memory

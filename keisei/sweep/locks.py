@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from keisei.errors import KeiseiError
-from keisei.files import FileAccessError
+from keisei.system import FileAccessError
 
 _LOOK_SECONDS: Final = 0.1
 

@@ -12,15 +12,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from keisei.errors import KeiseiError
-from keisei.files import make_directory
-from keisei.sweep.files import BEST, IN_USE, TRIALS_IN_USE, trial_directory
 from keisei.sweep.locks import FileLock, LockedError
-from keisei.sweep.results import write_best, write_plot
 from keisei.sweep.space import Sweep
-from keisei.sweep.study import OpenTrial, Study, TrialRecord
+from keisei.sweep.study import (
+    BEST,
+    IN_USE,
+    TRIALS_IN_USE,
+    OpenTrial,
+    Study,
+    TrialRecord,
+    trial_directory,
+)
+from keisei.sweep.sweep_report import write_best, write_plot
 from keisei.sweep.trial import TrialError, TrialProcess, share_of_machine
 from keisei.sweep.trial_main import GRACE_SECONDS, LAST_SECONDS
-from keisei.training.interrupt import InterruptFlag
+from keisei.system import make_directory
+from keisei.training.run import InterruptFlag
 
 LOOK_SECONDS: Final = 0.2
 """How often the trials are looked at."""

@@ -21,11 +21,15 @@ from pydantic import (
     model_validator,
 )
 
-from keisei.config import load_config, recipes
-from keisei.config_problems import ConfigError, allowed_by, shown
-from keisei.config_schema import AppConfig, Fraction, NonNegative, Positive, Text
-from keisei.config_text import decode, parse
-from keisei.files import FileAccessError, read_bytes
+from keisei.config import ConfigError, allowed_by, decode, load_config, parse, recipes, shown
+from keisei.config_schema import (
+    AppConfig,
+    Fraction,
+    NonNegative,
+    Positive,
+    Text,
+)
+from keisei.system import FileAccessError, read_bytes
 
 Value = float | int | str
 """A parameter's value as the study stores it; of choices, the text."""

@@ -15,17 +15,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from keisei.checkpoints.listing import list_checkpoints
-from keisei.child_processes import ended_by, in_own_group, module_environment
+from keisei.checkpoints.rotation import list_checkpoints
 from keisei.config_schema import AppConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
-from keisei.files import FileAccessError, make_directory, read_bytes
-from keisei.run_files import CHECKPOINTS, METRICS
-from keisei.sweep.files import OUTPUT
+from keisei.metric_names import strengths
+from keisei.runs.journal import FINISHED_REASONS, Entry, History
+from keisei.runs.run_files import CHECKPOINTS, METRICS
+from keisei.sweep.study import OUTPUT
 from keisei.sweep.trial_main import GRACE_SECONDS, LAST_SECONDS
-from keisei.training.journal import FINISHED_REASONS, Entry, History
-from keisei.training.metrics import strengths
+from keisei.system import (
+    FileAccessError,
+    ended_by,
+    in_own_group,
+    make_directory,
+    module_environment,
+    read_bytes,
+)
 
 PROCESS: Final = "keisei.sweep.trial_main"
 """The module that trains."""
@@ -60,7 +66,7 @@ def share_of_machine(config: AppConfig, side_by_side: int) -> dict[str, object]:
         return flags
     cores = max(1, usable_cpus() // side_by_side)
     if config.parallel.num_workers == "auto" and config.parallel.backend == "processes":
-        from keisei.selfplay.workforce import fair_number
+        from keisei.selfplay.workers.worker_pool import fair_number
 
         most = max(1, cores // (config.parallel.worker_threads or 1))
         flags["parallel.num_workers"] = fair_number(most, config.env.num_games)
@@ -73,7 +79,7 @@ def share_of_machine(config: AppConfig, side_by_side: int) -> dict[str, object]:
 
 
 def _is_on_cpu(config: AppConfig) -> bool:
-    from keisei.models.compute import choose_compute
+    from keisei.network.towers.device import choose_compute
 
     return choose_compute(config.device).device.type == "cpu"
 

@@ -46,10 +46,10 @@ def main() -> None:
 
 def _train(settings: bytes) -> int:
     # Imported this late: it takes seconds, in which stdin is watched already.
-    from keisei.checkpoints.listing import list_checkpoints
+    from keisei.checkpoints.rotation import list_checkpoints
     from keisei.config_schema import AppConfig
     from keisei.errors import KeiseiError
-    from keisei.run_files import CHECKPOINTS
+    from keisei.runs.run_files import CHECKPOINTS
     from keisei.training.run import resume_run, start_run
 
     config = AppConfig.model_validate_json(settings)

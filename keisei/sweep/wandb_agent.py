@@ -11,10 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from keisei.errors import KeiseiError
-from keisei.files import make_directory
-from keisei.sweep.files import TRIALS_IN_USE
-from keisei.sweep.space import Choices, Range, Sweep, Value
+from keisei.sweep.space import (
+    Choices,
+    Range,
+    Sweep,
+    Value,
+)
+from keisei.sweep.study import TRIALS_IN_USE
 from keisei.sweep.trial import TrialProcess, share_of_machine
+from keisei.system import make_directory
 from keisei.training.wandb_tracker import TIMESTEP
 
 METRIC: Final = "score"

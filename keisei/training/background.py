@@ -1,7 +1,7 @@
 """Evaluation while training goes on: another process plays, one network at a time.
 
 A network is handed over as a small checkpoint of its own, so that it is the one of this moment and
-the rotation of the run's checkpoints can't take it away. The process, `keisei.evaluation.worker`,
+the rotation of the run's checkpoints can't take it away. The process, `measure_worker`,
 has a low priority and one thread. Whatever goes wrong with it is logged, and training goes on.
 """
 
@@ -16,23 +16,27 @@ from pathlib import Path
 from typing import Final, Self
 
 from keisei.checkpoints.store import save_checkpoint
-from keisei.child_processes import ended_by, in_own_group, module_environment
 from keisei.config_schema import AppConfig, EvaluationConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import Measurement
-from keisei.evaluation.worker import GRACE_SECONDS
-from keisei.evaluation.worker_messages import ANSWER, REQUEST, Answer, Request
-from keisei.files import read_bytes, write_atomically
-from keisei.models.compute import Compute
-from keisei.models.network import ActorCritic
-from keisei.run_files import EVALUATING
-from keisei.training.events import EvaluationEnd, Progress
-from keisei.training.interrupt import InterruptFlag
+from keisei.evaluation.measure_worker import (
+    ANSWER,
+    GRACE_SECONDS,
+    REQUEST,
+    Answer,
+    Request,
+)
+from keisei.network.towers.device import Compute
+from keisei.network.towers.model import ActorCritic
+from keisei.runs.run_files import EVALUATING
+from keisei.system import ended_by, in_own_group, module_environment, read_bytes, write_atomically
+from keisei.training.callbacks import EvaluationEnd, Progress
+from keisei.training.run import InterruptFlag
 
 logger = logging.getLogger(__name__)
 
-WORKER: Final = "keisei.evaluation.worker"
+WORKER: Final = "keisei.evaluation.measure_worker"
 """The module that the other process runs."""
 
 LONGEST_SECONDS: Final = 3600.0

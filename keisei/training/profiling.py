@@ -7,8 +7,13 @@ from typing import Final
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
-from keisei.files import write_atomically
-from keisei.training.events import Callback, StepEnd, TrainingEnd, TrainingStart
+from keisei.system import write_atomically
+from keisei.training.callbacks import (
+    Callback,
+    StepEnd,
+    TrainingEnd,
+    TrainingStart,
+)
 
 logger = logging.getLogger(__name__)
 

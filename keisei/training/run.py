@@ -1,40 +1,69 @@
 """A run as a whole: its directory, its listeners, its beginning and its end."""
 
 import logging
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 import torch
 from rich.console import Console
 
-from keisei.checkpoints.network import load_network
 from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
+from keisei.display.live import console_level, make_display
+from keisei.display.logs import configure_logging, show_errors
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import manner_of_play
-from keisei.evaluation.players import make_player
 from keisei.evaluation.score import Score
-from keisei.models.compute import choose_device
-from keisei.ppo.ranks import Ranks, joined, require_launched
-from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
+from keisei.network.stored import load_stored_network
+from keisei.network.towers.device import choose_device
+from keisei.players.spec import make_player
+from keisei.ppo.distributed import Ranks, joined, require_launched
+from keisei.runs.report import ReportWriter
+from keisei.runs.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.selfplay.sources import learner_device
-from keisei.training.display import console_level, make_display
-from keisei.training.events import Callback, EventBus, load_plugin
-from keisei.training.games import SampleGames
-from keisei.training.interrupt import InterruptFlag
-from keisei.training.live_games import LiveGames, boards_now
-from keisei.training.logs import configure_logging, show_errors
+from keisei.training.callbacks import Callback, EventBus, load_plugin
+from keisei.training.game_callbacks import LiveGames, SampleGames, boards_now
 from keisei.training.profiling import Profiler
-from keisei.training.report import ReportWriter
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
+
+
+class InterruptFlag:
+    """Set by the first SIGINT or SIGTERM while used as a context; the second interrupts.
+
+    SIGTERM is how torchrun, job schedulers and containers ask for the end.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous = {}
+
+    def _hear(self, signum: int, frame: FrameType | None) -> None:
+        if self.is_set:
+            raise KeyboardInterrupt
+        self.is_set = True
+        logger.warning("ending after this update; press Ctrl-C again to stop at once")
 
 
 @dataclass(frozen=True)
@@ -81,9 +110,9 @@ def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
     """Make a directory for a new run and train in it."""
     _require_opponents(config)
     with _joined(config) as ranks:
-        name = ranks.decided(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
+        name = ranks.broadcast(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
         run_directory = Path(config.run.root) / name
-        problem = ranks.decided(_new_directory(run_directory) if ranks.is_first else None)
+        problem = ranks.broadcast(_new_directory(run_directory) if ranks.is_first else None)
         if problem is not None:
             raise KeiseiError(problem)
         return _train(config, run_directory, ranks, profile=profile, is_resumed=False)
@@ -158,7 +187,7 @@ def _train(
             else:
                 trainer.restore(checkpoint)
         elif config.run.start_from:
-            trainer.agent.start_from(load_network(Path(config.run.start_from)))
+            trainer.agent.start_from(load_stored_network(Path(config.run.start_from)))
         if ranks.is_first:
             save_config(config, run_directory / CONFIG)
         with InterruptFlag() as interrupt:

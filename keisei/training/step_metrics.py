@@ -1,14 +1,23 @@
-"""The metrics of one step of training, gathered from those who know them."""
+"""What is worth knowing about a run when it starts."""
 
+import platform
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
-from keisei.memory import resident_megabytes, video_megabytes
-from keisei.ppo.agent import UpdateStats
+import numpy as np
+import torch
+
+from keisei import __version__
+from keisei import metric_names as metrics
+from keisei.config_schema import AppConfig
+from keisei.ppo.agent import PPOAgent, UpdateStats
+from keisei.ppo.buffer import ExperienceBuffer
 from keisei.selfplay.rollout import RolloutStats
-from keisei.shogi.pieces import Color
 from keisei.shogi.rules import Termination
-from keisei.training import metrics
+from keisei.shogi.types import Color
+from keisei.system import resident_megabytes, video_megabytes
+from keisei.training.background import is_in_background
 
 
 def step_metrics(
@@ -74,4 +83,30 @@ def _game_metrics(rollout: RolloutStats) -> dict[str, float]:
             f"{metrics.TERMINATION_PREFIX}{ending.name.lower()}": count / number
             for ending, count in endings.items()
         },
+    }
+
+
+def run_facts(config: AppConfig, agent: PPOAgent, buffer: ExperienceBuffer) -> dict[str, Any]:
+    """Sizes, device and versions, by name."""
+    compute = agent.compute
+    return {
+        "parameters": sum(parameter.numel() for parameter in agent.model.parameters()),
+        "planes": agent.spec.num_planes,
+        "features": agent.spec.name,
+        "model": config.model.type,
+        "device": str(compute.device),
+        "precision": str(compute.autocast_dtype or torch.float32).removeprefix("torch."),
+        "compile": compute.compile,
+        "threads": compute.threads,
+        "learners": agent.ranks.size,
+        "buffer_bytes_per_ply": round(buffer.bytes_per_ply, 1),
+        "minibatch_size": agent.minibatch_size,
+        "background_evaluation": is_in_background(
+            config.evaluation, compute, agent.ranks.local_size
+        ),
+        "mate_plies": config.selfplay.mate_plies,
+        "keisei": __version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
     }

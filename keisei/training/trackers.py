@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keisei import run_files
 from keisei.config_schema import AppConfig
-from keisei.training import journal
-from keisei.training.events import (
+from keisei.metric_names import evaluation_metrics
+from keisei.runs import journal, run_files
+from keisei.training.callbacks import (
     Callback,
     CheckpointSaved,
     EvaluationEnd,
@@ -22,7 +22,6 @@ from keisei.training.events import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.metrics import evaluation_metrics
 from keisei.training.wandb_tracker import WandbTracker, import_wandb
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class NullTracker(Callback):
 
 
 class JsonlTracker(Callback):
-    """Keeps the run's journal, ``metrics.jsonl``: see `keisei.training.journal`.
+    """Keeps the run's journal, ``metrics.jsonl``: see `keisei.runs.journal`.
 
     A line is handed to the system as soon as it is made, so that a killed run has lost none. After
     a resume the same file is continued, without what was written after the checkpoint.

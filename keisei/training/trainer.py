@@ -19,21 +19,21 @@ from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
+from keisei.network.towers.torch_predictor import TorchPredictor
 from keisei.ppo.agent import PPOAgent
-from keisei.ppo.buffer import RolloutBuffer
-from keisei.ppo.inference import Inference
-from keisei.ppo.ranks import RankLostError, Ranks
-from keisei.run_files import CHECKPOINTS
-from keisei.selfplay.communication import WorkersFailedError
+from keisei.ppo.buffer import ExperienceBuffer
+from keisei.ppo.distributed import RankLostError, Ranks
+from keisei.ppo.schedules import fading, fraction_done, scheduled
+from keisei.runs.run_files import CHECKPOINTS
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.seeds import RunSeeds
-from keisei.selfplay.source import with_pool_of, without_pool
+from keisei.selfplay.source import RunSeeds, with_pool_of, without_pool
 from keisei.selfplay.sources import learner_compute, make_source
-from keisei.selfplay.timing import SectionTimer
+from keisei.selfplay.workers.messages import WorkersFailedError
 from keisei.shogi.features import feature_spec
 from keisei.shogi.rules import Outcome
+from keisei.timing import SectionTimer
 from keisei.training.background import BackgroundEvaluation, is_in_background
-from keisei.training.events import (
+from keisei.training.callbacks import (
     CheckpointSaved,
     EpochEnd,
     EvaluationEnd,
@@ -44,11 +44,14 @@ from keisei.training.events import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.facts import run_facts
-from keisei.training.interrupt import InterruptFlag
-from keisei.training.rng import generator_state, restore_generator, restore_rng, rng_state
-from keisei.training.schedules import fading, fraction_done, scheduled
-from keisei.training.step_metrics import step_metrics
+from keisei.training.generators import (
+    generator_state,
+    restore_generator,
+    restore_rng,
+    rng_state,
+)
+from keisei.training.run import InterruptFlag
+from keisei.training.step_metrics import run_facts, step_metrics
 
 
 class Trainer:
@@ -69,8 +72,8 @@ class Trainer:
         self.spec = feature_spec(config.env.input_features)
         compute = learner_compute(config, self.ranks)
         self.agent = PPOAgent(config, compute, self.spec, self.learning_random, self.ranks)
-        self.selfplay = make_source(config, self.agent.inference, self.ranks)
-        self.buffer = RolloutBuffer(config.selfplay.rollout_plies, config.env.num_games)
+        self.selfplay = make_source(config, self.agent.predictor, self.ranks)
+        self.buffer = ExperienceBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
         self.timestep = self.update = self.games = 0
@@ -121,7 +124,7 @@ class Trainer:
                 if self.ranks.is_first:
                     self.save(states)
         states = self._states_of_others()
-        self.ranks.part()
+        self.ranks.leave()
         if self._is_measured or not self.ranks.is_first:
             return end  # a run that had ended was resumed, or the first does the rest
         if end != "interrupted":
@@ -144,7 +147,7 @@ class Trainer:
     def train_step(self) -> None:
         """Play a rollout, learn from it, and tell what happened."""
         config = self.config
-        done = self.ranks.decided(self._done)
+        done = self.ranks.broadcast(self._done)
         self.selfplay.take_weights(self.agent.model, self.update)
         stats = self.selfplay.collect(self.buffer, self.timer, self._tell_game)
         stats = self._of_all_ranks(stats)
@@ -185,7 +188,7 @@ class Trainer:
         if self.ranks.size == 1:
             return own
         with self.timer.section("waiting"):
-            parts = self.ranks.gathered(own)
+            parts = self.ranks.all_gather(own)
         for rank, part in enumerate(parts):
             for outcome, plies in part.outcomes if rank != self.ranks.rank else ():
                 self._tell_game(outcome, plies)
@@ -196,7 +199,7 @@ class Trainer:
 
     def evaluate(self, games: int) -> dict[str, Score]:
         """Measure the network against its standard opponents."""
-        inference = Inference(self.agent.best_model, self.agent.compute, self.spec)
+        inference = TorchPredictor(self.agent.best_model, self.agent.compute, self.spec)
         result = measure(
             inference,
             self.config,
@@ -247,7 +250,7 @@ class Trainer:
         if not self.ranks.is_first:
             own = self._own_state()
             own["selfplay"] = without_pool(own["selfplay"])
-        return self.ranks.gathered(own)[1:]
+        return self.ranks.all_gather(own)[1:]
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of this run."""
@@ -281,7 +284,7 @@ class Trainer:
         with self.selfplay:  # it has not begun to play, and is not needed
             pass
         self.selfplay = make_source(
-            self.config, self.agent.inference, self.ranks, resumed_at=self.update
+            self.config, self.agent.predictor, self.ranks, resumed_at=self.update
         )
         new = self.selfplay.state()
         if "pool" in new and "pool" in state["selfplay"]:
@@ -319,7 +322,7 @@ class Trainer:
         """Why the run is over, None while it goes on; all ranks hear the same."""
         if self.ranks.any(interrupt.is_set):
             return "interrupted"
-        return self.ranks.decided(self._own_end(interrupt))
+        return self.ranks.broadcast(self._own_end(interrupt))
 
     def _own_end(self, interrupt: InterruptFlag) -> str | None:
         if interrupt.is_set:

@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from keisei import run_files
 from keisei.errors import KeiseiError
-from keisei.files import read_bytes, write_atomically
-from keisei.training.events import (
+from keisei.metric_names import evaluation_metrics
+from keisei.runs import run_files
+from keisei.runs.journal import is_orderly_end
+from keisei.system import read_bytes, write_atomically
+from keisei.training.callbacks import (
     Callback,
     CheckpointSaved,
     EvaluationEnd,
@@ -25,8 +27,6 @@ from keisei.training.events import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.journal import is_orderly_end
-from keisei.training.metrics import evaluation_metrics
 
 logger = logging.getLogger(__name__)
 

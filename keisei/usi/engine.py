@@ -15,12 +15,11 @@ from typing import Final
 
 from keisei import __version__
 from keisei.errors import KeiseiError
-from keisei.evaluation.judges import NamedJudge
-from keisei.usi.job import Job
-from keisei.usi.limits import Limits, parse_go
+from keisei.network.loading import LoadedNetwork
+from keisei.usi.limits import Job, Limits, parse_go
 from keisei.usi.options import OptionError, Settings
-from keisei.usi.output import Output, quoted
 from keisei.usi.thinker import Thinker
+from keisei.usi.usi_io import Output, quoted
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ class Engine:
 
     def __init__(
         self,
-        load: Callable[[int], NamedJudge],
+        load: Callable[[int], LoadedNetwork],
         output: Output,
         *,
         name: str = "",

@@ -8,17 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.errors import KeiseiError
-from keisei.evaluation.judges import NamedJudge
+from keisei.network.loading import LoadedNetwork
 from keisei.search.mates import MateSearch
 from keisei.search.one_game import GameSearch, Line
 from keisei.search.tsume import MateSolver, Verdict
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
-from keisei.shogi.pieces import PieceKind
-from keisei.usi.job import Job
+from keisei.shogi.types import Move, PieceKind
+from keisei.usi.limits import Job
 from keisei.usi.options import NEVER_RESIGNS, Settings
-from keisei.usi.output import Output, centipawns, score_of
+from keisei.usi.usi_io import Output, centipawns, score_of
 
 INFO_SECONDS: Final = 0.5
 """Time between two reports of a search that goes on."""
@@ -66,7 +65,7 @@ class Decision(NamedTuple):
 class Thinker:
     """Thinks about one position at a time. Whoever calls it waits for the answer."""
 
-    def __init__(self, load: Callable[[int], NamedJudge], output: Output) -> None:
+    def __init__(self, load: Callable[[int], LoadedNetwork], output: Output) -> None:
         """Make one that does not know its network yet.
 
         Args:
@@ -75,7 +74,7 @@ class Thinker:
         """
         self._load = load
         self._output = output
-        self._loaded: NamedJudge | None = None
+        self._loaded: LoadedNetwork | None = None
         self._built_for: tuple[int, ...] = ()
         self._game: ShogiGame | None = ShogiGame()
         self._random = np.random.default_rng()
@@ -115,12 +114,12 @@ class Thinker:
         self._loaded, self._search = loaded, search
         self._built_for = _build(settings)
 
-    def _new_search(self, loaded: NamedJudge, settings: Settings) -> GameSearch:
+    def _new_search(self, loaded: LoadedNetwork, settings: Settings) -> GameSearch:
         """A search with the memory that is asked for; or with the usual one, if there is less."""
         megabytes, usual = settings.megabytes, Settings().megabytes
         while True:
             try:
-                return GameSearch(loaded.judge, walks=settings.batch, megabytes=megabytes)
+                return GameSearch(loaded.predictor, walks=settings.batch, megabytes=megabytes)
             except MemoryError:
                 if megabytes <= usual:
                     raise KeiseiError(f"there is no memory for a tree of {megabytes} MB") from None

@@ -26,7 +26,13 @@ from rich.console import Console
 from rich.text import Text
 
 from keisei.errors import KeiseiError
-from keisei.web.guard import COOKIE, MAX_REQUEST_BYTES, App, Guard, is_loopback
+from keisei.web.guard import (
+    COOKIE,
+    MAX_REQUEST_BYTES,
+    App,
+    Guard,
+    is_loopback,
+)
 
 LOOPBACK: Final = "127.0.0.1"
 

@@ -6,22 +6,22 @@ from dataclasses import replace
 import pytest
 
 from keisei.analysis.annotation import annotated
-from keisei.analysis.judged import JudgedGame, judge_game
+from keisei.analysis.game_analysis import GameAnalysis, analyze_game
 from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.record import Ending, GameRecord, Result
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from tests.analysis.games import short_game
-from tests.judges import KnownJudge, by_place
+from tests.predictors import KnownPredictor, by_place
 
 
 @pytest.fixture(scope="module")
-def game() -> JudgedGame:
-    return judge_game(short_game(), KnownJudge(by_place), name="material", simulations=64)
+def game() -> GameAnalysis:
+    return analyze_game(short_game(), KnownPredictor(by_place), name="material", simulations=64)
 
 
-def test_what_is_written(game: JudgedGame) -> None:
+def test_what_is_written(game: GameAnalysis) -> None:
     record = annotated(game, blunder=0.3)
     assert record.comment.splitlines() == [
         "keisei: judged by material, 64 simulations a position; a blunder costs 30 % or more",
@@ -44,11 +44,11 @@ def test_what_is_written(game: JudgedGame) -> None:
     assert [len(move.comment.splitlines()) for move in record.moves] == [2, 2, 3, 2, 2, 2]
 
 
-def _black(game: JudgedGame, index: int) -> int:
+def _black(game: GameAnalysis, index: int) -> int:
     return round(100 * game.positions[index].chances(Color.BLACK))
 
 
-def test_what_people_wrote_stays(game: JudgedGame) -> None:
+def test_what_people_wrote_stays(game: GameAnalysis) -> None:
     record = short_game()
     record.moves[1] = replace(record.moves[1], comment="keisei is a program\nhm", seconds=3.0)
     record.comment = "A sunny day."
@@ -73,14 +73,14 @@ FORMATS: list[tuple[Callable[[GameRecord], str], Callable[[str], GameRecord]]] =
 
 @pytest.mark.parametrize(("write", "read"), FORMATS, ids=["KIF", "KI2", "CSA"])
 def test_our_reader_reads_it(
-    game: JudgedGame, write: Callable[[GameRecord], str], read: Callable[[str], GameRecord]
+    game: GameAnalysis, write: Callable[[GameRecord], str], read: Callable[[str], GameRecord]
 ) -> None:
     record = annotated(game, blunder=0.3)
     assert read(write(record)) == record
     assert write(record).encode("cp932")
 
 
-def test_cshogi_reads_it(game: JudgedGame) -> None:
+def test_cshogi_reads_it(game: GameAnalysis) -> None:
     cshogi = pytest.importorskip("cshogi")
     kif, csa = pytest.importorskip("cshogi.KIF"), pytest.importorskip("cshogi.CSA")
     record = annotated(game, blunder=0.3)

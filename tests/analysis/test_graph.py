@@ -6,25 +6,25 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.axes import Axes
 
-from keisei.analysis.graph import draw_game
-from keisei.analysis.judged import JudgedGame, judge_game
+from keisei.analysis.annotation import draw_game
+from keisei.analysis.game_analysis import GameAnalysis, analyze_game
 from keisei.plotting import png, svg
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from tests.analysis.games import short_game
-from tests.judges import KnownJudge, by_place
+from tests.predictors import KnownPredictor, by_place
 
 
 @pytest.fixture(scope="module")
-def game() -> JudgedGame:
-    return judge_game(short_game(), KnownJudge(by_place), name="material", simulations=64)
+def game() -> GameAnalysis:
+    return analyze_game(short_game(), KnownPredictor(by_place), name="material", simulations=64)
 
 
-def axes_of(game: JudgedGame, blunder: float) -> Axes:
+def axes_of(game: GameAnalysis, blunder: float) -> Axes:
     [axes] = draw_game(game, blunder=blunder).axes
     return axes
 
 
-def test_the_line_is_black_s_chances(game: JudgedGame) -> None:
+def test_the_line_is_black_s_chances(game: GameAnalysis) -> None:
     axes = axes_of(game, 0.3)
     line = next(line for line in axes.lines if len(line.get_xdata()) == len(game.positions))  # type: ignore[arg-type]
     assert list(line.get_xdata()) == list(range(7))  # type: ignore[arg-type]
@@ -33,7 +33,7 @@ def test_the_line_is_black_s_chances(game: JudgedGame) -> None:
     assert axes.get_title(loc="left") == "Akane - Botan, judged by material, 64 simulations"
 
 
-def test_blunders_are_marked_and_named(game: JudgedGame) -> None:
+def test_blunders_are_marked_and_named(game: GameAnalysis) -> None:
     axes = axes_of(game, 0.3)
     [marks] = [line for line in axes.lines if line.get_label() == "blunders of Black"]
     assert list(marks.get_xdata()) == [3]  # type: ignore[arg-type]
@@ -51,7 +51,7 @@ def test_blunders_are_marked_and_named(game: JudgedGame) -> None:
         (("Ak$a$ne", "Çelik"), r"Ak\$a\$ne - Çelik"),
     ],
 )
-def test_names_that_the_font_lacks(game: JudgedGame, names: tuple[str, str], title: str) -> None:
+def test_names_that_the_font_lacks(game: GameAnalysis, names: tuple[str, str], title: str) -> None:
     headers = dict(zip(("black", "white"), names, strict=True))
     renamed = replace(game, record=replace(game.record, headers=headers))
     figure = draw_game(renamed, blunder=0.3)
@@ -59,7 +59,7 @@ def test_names_that_the_font_lacks(game: JudgedGame, names: tuple[str, str], tit
     assert png(figure).startswith(b"\x89PNG")  # and no warning about glyphs
 
 
-def test_files_are_the_same_each_time(game: JudgedGame) -> None:
+def test_files_are_the_same_each_time(game: GameAnalysis) -> None:
     one, other = (svg(draw_game(game, blunder=0.3)) for _ in range(2))
     assert one == other
     assert ElementTree.fromstring(one).tag.endswith("svg")

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from keisei.benchmark.capacity import Capacity, simulated_update_seconds
-from keisei.ppo.experience import Experience
+from keisei.ppo.buffer import Experience
 
 
 def capacity(shares: int, max_lag: int, learner_rate: float) -> Capacity:

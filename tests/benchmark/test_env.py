@@ -9,23 +9,24 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from keisei.benchmark import env, env_report
-from keisei.benchmark.bars import Bar
-from keisei.benchmark.env import Effort, PerftPosition, measure
-from keisei.benchmark.env_report import (
+from keisei.benchmark import env
+from keisei.benchmark import env as env_report
+from keisei.benchmark.env import (
     CSHOGI,
     CSHOGI_TUNED,
     KEISEI,
     KEISEI_THREADS,
     RSSHOGI,
+    Effort,
     EnvReport,
+    PerftPosition,
     PerftRow,
     StepRow,
+    measure,
+    print_env_report,
 )
-from keisei.benchmark.machine import Machine
-from keisei.benchmark.timing import Rate, Work
+from keisei.benchmark.harness import Bar, Machine, Rate, Work
 from keisei.commands import benchmark
-from keisei.commands.benchmark_env import print_env_report
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 
 PROJECT = Path(__file__).parent.parent.parent

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from keisei.benchmark import machine
-from keisei.benchmark.machine import Machine, this_machine
+from keisei.benchmark import harness as machine
+from keisei.benchmark.harness import Machine, this_machine
 
 
 def test_this_machine_is_described() -> None:

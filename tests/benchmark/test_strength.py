@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from keisei.benchmark.strength import (
-    measure_run,
-    pair_results,
-    read_figures,
-)
+from keisei.benchmark.strength import measure_run, pair_results, read_figures
 from keisei.cli import app
 from keisei.commands import benchmark
 from keisei.errors import KeiseiError

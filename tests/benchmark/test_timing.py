@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from keisei.benchmark.timing import Rate, Work, side_by_side
+from keisei.benchmark.harness import Rate, Work, side_by_side
 
 
 def test_contestants_take_turns() -> None:

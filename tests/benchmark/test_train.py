@@ -9,17 +9,24 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from keisei import metric_names as metrics
 from keisei.benchmark import train
-from keisei.benchmark.bare_loop import bare_update
-from keisei.benchmark.machine import Machine
-from keisei.benchmark.timing import Rate
-from keisei.benchmark.train import Effort, StepRecorder, measure
-from keisei.benchmark.train_report import BARE, HIDDEN, KEISEI, SHOWN, TrainReport
+from keisei.benchmark.harness import Machine, Rate
+from keisei.benchmark.network_speed import Path as ComputePath
+from keisei.benchmark.train import (
+    BARE,
+    HIDDEN,
+    KEISEI,
+    SHOWN,
+    Effort,
+    StepRecorder,
+    TrainReport,
+    bare_update,
+    measure,
+)
 from keisei.commands.benchmark import benchmark_app
-from keisei.models.measure import Path as ComputePath
-from keisei.models.probe import Probe
+from keisei.network.towers.device import Probe
 from keisei.ppo.losses import LossWeights
-from keisei.training import metrics
 from tests.tiny import TINY, tiny_config, tiny_trainer
 
 PROJECT = Path(__file__).parent.parent.parent

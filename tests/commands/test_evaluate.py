@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from keisei.checkpoints.listing import list_checkpoints
+from keisei.checkpoints.rotation import list_checkpoints
 from keisei.commands.evaluate import evaluate
 from keisei.errors import KeiseiError
 from keisei.evaluation.results import Conditions, ResultStore

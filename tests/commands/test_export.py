@@ -7,7 +7,7 @@ import pytest
 
 from keisei.commands.export import export
 from keisei.errors import KeiseiError
-from keisei.onnx.model import load_onnx
+from keisei.network.onnx.onnx_model import load_onnx
 from tests.commands.invoke import invoke
 from tests.tiny_runs import tiny_run
 

@@ -14,10 +14,10 @@ from typer.testing import Result
 from keisei.commands.match import match
 from keisei.errors import KeiseiError
 from keisei.evaluation import ladder
-from keisei.evaluation.bots import GreedyPlayer, RandomPlayer
-from keisei.evaluation.player import Columns
 from keisei.evaluation.results import Conditions, ResultStore
-from keisei.evaluation.sprt import ROUND_GAMES
+from keisei.evaluation.score import ROUND_GAMES
+from keisei.players.bots import GreedyPlayer, RandomPlayer
+from keisei.players.player import Columns
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.vector import VectorShogi
 from tests.commands.invoke import invoke
@@ -61,7 +61,7 @@ def test_a_clean_sweep_is_valid_json() -> None:
             return np.full(len(games), -1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keisei.evaluation.players.RandomPlayer", Loses)
+        patch.setattr("keisei.players.spec.RandomPlayer", Loses)
         text = keisei_match("greedy", "random", "--games", "6", "--json").stdout
         assert "Elo difference +∞" in keisei_match("greedy", "random", "--games", "6").stdout
     assert "Infinity" not in text
@@ -146,7 +146,7 @@ def interrupted_after(
     with pytest.MonkeyPatch.context() as patch:
         player = InterruptedPlayer()
         player.plies, player.interrupt = plies, by
-        patch.setattr("keisei.evaluation.players.RandomPlayer", lambda: player)
+        patch.setattr("keisei.players.spec.RandomPlayer", lambda: player)
         return keisei_match("greedy", "random", *arguments)
 
 

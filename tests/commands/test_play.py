@@ -8,10 +8,11 @@ from typer.testing import CliRunner
 
 from keisei.cli import app
 from keisei.errors import KeiseiError
-from keisei.shogi.pieces import Color
-from keisei.web import pages, server
-from keisei.web.pages import PlaySettings
-from keisei.web.setup import PERSON, Seat
+from keisei.shogi.types import Color
+from keisei.web import server
+from keisei.web.play import pages
+from keisei.web.play.pages import PlaySettings
+from keisei.web.play.room_directory import PERSON, Seat
 
 
 @pytest.fixture

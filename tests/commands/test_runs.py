@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from keisei.commands.runs import runs
 from keisei.errors import KeiseiError
-from keisei.training.events import EventBus
+from keisei.training.callbacks import EventBus
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import fake_events
 

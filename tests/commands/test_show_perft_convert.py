@@ -15,11 +15,11 @@ from typer.testing import CliRunner, Result
 from keisei.cli import app
 from keisei.commands import perft as perft_command
 from keisei.errors import KeiseiError
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.files import save_game
 from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove
 from keisei.shogi.notation.record import Result as Ended
 from keisei.shogi.notation.sfen import parse_sfen
+from keisei.shogi.types import Move
 
 MATE = "4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"
 FEW_MOVES = "4k4/9/9/9/9/9/9/9/4K4 b - 1"

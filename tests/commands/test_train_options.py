@@ -8,9 +8,14 @@ from typer.main import get_command, get_group
 from typer.testing import CliRunner
 
 from keisei.cli import app as keisei_app
-from keisei.commands.train_options import TRAIN_FLAGS, ConfigOptions, with_config_options
-from keisei.config import ConfigError, load_config, load_saved_config, save_config
-from keisei.config_problems import sections
+from keisei.commands.options import TRAIN_FLAGS, ConfigOptions, with_config_options
+from keisei.config import (
+    ConfigError,
+    load_config,
+    load_saved_config,
+    save_config,
+    sections,
+)
 from keisei.config_schema import AppConfig
 
 

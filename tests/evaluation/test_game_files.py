@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from keisei.evaluation.game_files import file_name, write_games
+from keisei.evaluation.match import file_name, write_games
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.notation.record import Ending, GameRecord, Result
 from tests.training.fake_run import random_record

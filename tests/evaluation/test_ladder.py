@@ -8,9 +8,8 @@ import pytest
 
 from keisei.errors import KeiseiError
 from keisei.evaluation import ladder
-from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
 from keisei.evaluation.ladder import (
-    Progress,
+    LadderProgress,
     distinct,
     labels,
     play_missing,
@@ -23,8 +22,9 @@ from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.ratings import PairResult
 from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer
 from keisei.evaluation.strength_plots import draw_ladder
+from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
 from keisei.plotting import png
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from tests.evaluation.test_results import GAMES, A, B, C, Nobody
 
 SETTINGS = MatchSettings(games=10, ply_limit=60)
@@ -60,7 +60,7 @@ def test_many_games_are_stored_chunk_by_chunk(
     store: ResultStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ladder, "CHUNK_GAMES", 4)
-    seen: list[Progress] = []
+    seen: list[LadderProgress] = []
     third = AlphaBetaPlayer(1)
     pairs = round_robin([RANDOM, GREEDY, third])
     assert play_missing(store, pairs, SETTINGS, on_games=seen.append) == 30
@@ -79,7 +79,7 @@ def test_games_that_another_process_has_played_meanwhile_are_not_counted_twice(
     """The other one stores the very chunk that is being played."""
     games = [PlayedGame(Color.BLACK, None, "repetition", 40)] * 6
 
-    def meddle(progress: Progress) -> None:
+    def meddle(progress: LadderProgress) -> None:
         with ResultStore(store.path, create=True) as other:
             other.add(RANDOM, GREEDY, games, conditions=CONDITIONS, seed=0)
 

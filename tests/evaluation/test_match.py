@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keisei.evaluation.bots import GreedyPlayer, RandomPlayer
-from keisei.evaluation.choices import BROKE_RULES, FAILED, RESIGNS
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
-from keisei.evaluation.player import Columns
 from keisei.evaluation.score import Score
+from keisei.players.bots import GreedyPlayer, RandomPlayer
+from keisei.players.player import BROKE_RULES, FAILED, RESIGNS, Columns
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
 
 SETTINGS = MatchSettings(games=101, seed=1, ply_limit=200)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.evaluation.openings import read_openings
-from keisei.files import FileAccessError
+from keisei.evaluation.match import read_openings
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
+from keisei.system import FileAccessError
 
 TWO_KINGS = "4k4/9/9/9/9/9/4P4/9/4K4 w - 1"
 

@@ -14,11 +14,16 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.evaluation import results
 from keisei.evaluation.match import MatchSettings, PlayedGame
-from keisei.evaluation.player import Columns
 from keisei.evaluation.ratings import PairResult
-from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer, StoreError
-from keisei.shogi.pieces import Color
+from keisei.evaluation.results import (
+    Conditions,
+    ResultStore,
+    StoredPlayer,
+    StoreError,
+)
+from keisei.players.player import Columns
 from keisei.shogi.rules import DeclarationRule
+from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
 
 USUAL = Conditions()

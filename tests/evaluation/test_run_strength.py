@@ -5,17 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from keisei.checkpoints.listing import list_checkpoints
+from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
 from keisei.evaluation import standards
-from keisei.evaluation.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
-from keisei.evaluation.judges import device_config
 from keisei.evaluation.match import MatchSettings
-from keisei.evaluation.player import Player
-from keisei.evaluation.players import make_player
 from keisei.evaluation.results import Conditions, ResultStore
-from keisei.evaluation.run_strength import RunStrength, load_spread, measure_run, spread
+from keisei.evaluation.run_strength import (
+    RunStrength,
+    load_spread,
+    measure_run,
+    spread,
+)
 from keisei.evaluation.strength_plots import draw_run
+from keisei.network.loading import device_config
+from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
+from keisei.players.player import Player
+from keisei.players.spec import make_player
 from keisei.plotting import png
 from tests.tiny_runs import tiny_run
 

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.evaluation.score import Score, expected_score
-from keisei.evaluation.sprt import ERROR_RATE, LOWER, ROUND_GAMES, UPPER, Sprt, Verdict
+from keisei.evaluation.score import (
+    ERROR_RATE,
+    LOWER,
+    ROUND_GAMES,
+    UPPER,
+    Score,
+    Sprt,
+    Verdict,
+    expected_score,
+)
 
 
 def score_of(wins: int, draws: int, losses: int) -> Score:

@@ -4,13 +4,18 @@ import numpy as np
 
 from keisei.constants import MOVE_BUFFER
 from keisei.search.alphabeta import MATE
-from keisei.search.evaluation import HAND_VALUES, SQUARE_VALUES, evaluate
 from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit
+from keisei.shogi.material import HAND_VALUES, SQUARE_VALUES, evaluate
 from keisei.shogi.movegen import legal_moves
-from keisei.shogi.pieces import Color
-from keisei.shogi.position import Array, Record, play, undo
+from keisei.shogi.position import (
+    Array,
+    Record,
+    play,
+    undo,
+)
+from keisei.shogi.types import Color
 
 
 def static_value(game: ShogiGame) -> int:

@@ -3,16 +3,25 @@
 import pytest
 
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
-from keisei.play.clock import time_left
-from keisei.play.session import LONGEST_GAME, End, GameSession
-from keisei.play.transfer import FORMATS, MAX_GAME_BYTES, read_session, write_session
+from keisei.play.session import LONGEST_GAME, End, GameSession, time_left
+from keisei.play.transfer import (
+    FORMATS,
+    MAX_GAME_BYTES,
+    read_session,
+    write_session,
+)
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import read_games
-from keisei.shogi.notation.handicaps import HANDICAPS
 from keisei.shogi.notation.headers import TimeLimit
-from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove, Result
+from keisei.shogi.notation.japanese import HANDICAPS
+from keisei.shogi.notation.record import (
+    Ending,
+    GameRecord,
+    RecordedMove,
+    Result,
+)
 from keisei.shogi.notation.sfen import format_sfen
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 
 BLACK, WHITE = Color
 MATE_IN_ONE = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"

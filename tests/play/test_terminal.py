@@ -17,7 +17,7 @@ from keisei.play.terminal import TerminalGame
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import load_games
 from keisei.shogi.notation.record import Ending
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from tests.tiny import tiny_trainer
 
 MATE_FOR_BLACK = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"

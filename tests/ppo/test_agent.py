@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from keisei.errors import KeiseiError
-from keisei.models.compute import Compute
+from keisei.network.towers.device import Compute
 from keisei.ppo.agent import TrainingDivergedError
+from keisei.ppo.losses import legal_log_probs
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.ppo.policy import legal_log_probs
 from keisei.selfplay.source import SelfPlay
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_trainer
@@ -45,7 +45,7 @@ def test_before_any_update_all_ratios_are_one(
     with torch.no_grad():
         output = trainer.agent.network(batch.planes, batch.legal)
         log_probs = legal_log_probs(output.logits, batch.counts)
-    chosen = log_probs.gather(1, batch.columns[:, None])[:, 0]
+    chosen = log_probs.gather(1, batch.legal_indices[:, None])[:, 0]
     ratios = (chosen - batch.log_probs).exp()
     assert torch.allclose(ratios, torch.ones_like(ratios), atol=1e-4)
     values = trainer.agent.model.values(output.value)

@@ -3,27 +3,27 @@
 import numpy as np
 import pytest
 
-from keisei.ppo.buffer import RolloutBuffer
+from keisei.ppo.buffer import ExperienceBuffer
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import PIECE_POINTS, material_potentials
 from keisei.shogi.packed import pack_game
 
 
 def test_a_ply_takes_less_than_512_bytes() -> None:
-    assert RolloutBuffer(64, 256).bytes_per_ply <= 160
+    assert ExperienceBuffer(64, 256).bytes_per_ply <= 160
 
 
 def test_an_empty_buffer_is_not_taken_for_a_missing_one() -> None:
     """Nothing has been played into it, and one of no games never holds anything."""
-    for buffer in (RolloutBuffer(2, 3), RolloutBuffer(2, 0)):
+    for buffer in (ExperienceBuffer(2, 3), ExperienceBuffer(2, 0)):
         assert buffer
         assert (buffer or None) is buffer
         assert len(buffer.sample_order(np.random.default_rng(0))) == 0
-    assert len(RolloutBuffer(2, 0)) == 0, "by its length alone it would be falsy"
+    assert len(ExperienceBuffer(2, 0)) == 0, "by its length alone it would be falsy"
 
 
 def test_returns_are_advantages_plus_values() -> None:
-    buffer = RolloutBuffer(2, 1)
+    buffer = ExperienceBuffer(2, 1)
     buffer.rewards[1] = 1.0
     buffer.values[:] = 0.25
     buffer.ends[1] = True
@@ -33,7 +33,7 @@ def test_returns_are_advantages_plus_values() -> None:
 
 
 def test_only_useful_plies_are_sampled_each_once() -> None:
-    buffer = RolloutBuffer(3, 2)
+    buffer = ExperienceBuffer(3, 2)
     buffer.learns_value[0] = True
     buffer.learns_policy[1, 1] = True
     order = buffer.sample_order(np.random.default_rng(0))
@@ -43,7 +43,7 @@ def test_only_useful_plies_are_sampled_each_once() -> None:
 def test_shaping_rewards_a_gain_of_material() -> None:
     """Black takes a pawn with the second position's view turned: Black's move is rewarded."""
     game = ShogiGame("4k4/9/9/9/4p4/4R4/9/9/4K4 b - 1")
-    buffer = RolloutBuffer(1, 1)
+    buffer = ExperienceBuffer(1, 1)
     buffer.packed[0, 0] = pack_game(game)[0]
     game.push("5f5e")
     after = pack_game(game)

@@ -6,9 +6,16 @@ import torch
 from torch import Tensor
 
 from keisei.constants import NUM_ACTIONS
-from keisei.ppo.losses import LossWeights, explained_variance, normalized, ppo_loss
-from keisei.ppo.policy import entropy, kl_divergence, legal_log_probs
-from keisei.search.judge import draw
+from keisei.network.predictor import draw
+from keisei.ppo.losses import (
+    LossWeights,
+    entropy,
+    explained_variance,
+    kl_divergence,
+    legal_log_probs,
+    normalized,
+    ppo_loss,
+)
 
 WIDTH = 24
 
@@ -73,8 +80,8 @@ def test_gradients_reach_legal_logits_only(batch: dict[str, Tensor]) -> None:
 
 def test_draws_follow_the_distribution() -> None:
     log_probs = np.log(np.array([[0.7, 0.2, 0.1]], dtype=np.float32)).repeat(20_000, axis=0)
-    columns = draw(log_probs, np.random.default_rng(0))
-    assert np.allclose(np.bincount(columns) / 20_000, [0.7, 0.2, 0.1], atol=0.015)
+    legal_indices = draw(log_probs, np.random.default_rng(0))
+    assert np.allclose(np.bincount(legal_indices) / 20_000, [0.7, 0.2, 0.1], atol=0.015)
     padded = np.array([[0.0, -np.inf, -np.inf]], dtype=np.float32).repeat(100, axis=0)
     assert (draw(padded, np.random.default_rng(0)) == 0).all()
 

@@ -102,7 +102,7 @@ def _share_solved(trainer: Trainer, sfens: tuple[str, ...], wanted: list[list[in
     solved = []
     for sfen, good in zip(sfens, wanted, strict=True):
         env = VectorShogi(1, starts=[sfen])
-        judgement = trainer.agent.inference.judge(env.packed, env.legal_actions, env.legal_counts)
-        chosen = int(env.legal_actions[0, np.argmax(judgement.log_probs[0])])
+        prediction = trainer.agent.predictor.predict(env.observe())
+        chosen = int(env.legal_actions[0, np.argmax(prediction.log_probs[0])])
         solved.append(chosen in good)
     return float(np.mean(solved))

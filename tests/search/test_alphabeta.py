@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.search.alphabeta import MATE
-from keisei.search.evaluation import evaluate
-from keisei.search.player import AlphaBeta
-from keisei.shogi.chance import seeds_of_luck
+from keisei.search.alphabeta import MATE, AlphaBeta
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.material import evaluate
+from keisei.shogi.rng import seed_rng_states
 from tests.oracles.minimax import minimax, static_value
 from tests.positions import random_endgames, random_games
 from tests.sampling import sample
@@ -21,13 +20,13 @@ pytestmark = pytest.mark.kernels
 def searched(bot: AlphaBeta, game: ShogiGame, seed: int = 0) -> tuple[int, int]:
     """(action, value) of the position that a game has reached."""
     legal = game.legal_actions
-    columns, values = bot.search(
+    legal_indices, values = bot.search(
         np.array([game.position], dtype=game.position.dtype).view(np.recarray),
         legal[None, :],
         np.array([len(legal)], dtype=np.int32),
-        seeds_of_luck(np.random.default_rng(seed), 1),
+        seed_rng_states(np.random.default_rng(seed), 1),
     )
-    return int(legal[columns[0]]), int(values[0])
+    return int(legal[legal_indices[0]]), int(values[0])
 
 
 def positions(number: int, seed: int, *, most_moves: int = 600) -> list[ShogiGame]:

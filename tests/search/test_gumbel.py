@@ -9,8 +9,8 @@ from keisei.search.mates import MateSearch
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import material_potentials
 from keisei.shogi.vector import VectorShogi
-from tests.judges import KnownJudge, no_opinion
 from tests.positions import random_games
+from tests.predictors import KnownPredictor, no_opinion
 from tests.sampling import sample
 
 pytestmark = pytest.mark.kernels
@@ -31,12 +31,12 @@ def search_at(
         legal = [m.usi for m in env.game(0).legal_moves]
         env.step([int(env.legal_actions[0, legal.index(move)])])
     search = TreeSearch(
-        KnownJudge(value=material_potentials if material else no_opinion),
+        KnownPredictor(value=material_potentials if material else no_opinion),
         simulations,
         mate_plies=mate_plies,
     )
     result = search.search(env, np.arange(1), np.random.default_rng(0))
-    return env.game(0).legal_moves[int(result.columns[0])].usi, float(result.values[0])
+    return env.game(0).legal_moves[int(result.legal_indices[0])].usi, float(result.values[0])
 
 
 def mate_length(game: ShogiGame) -> int:
@@ -67,24 +67,24 @@ def test_simulations_are_spent_by_halving() -> None:
 def test_every_simulation_is_a_visit_and_the_environment_is_left_alone() -> None:
     env = VectorShogi(6, seed=3, opening_plies=20)
     before = env.state()
-    network = KnownJudge()
+    network = KnownPredictor()
     simulations = sample(40, 10)
     search = TreeSearch(network, simulations, mate_plies=0)
     result = search.search(env, np.array([0, 2, 5]), np.random.default_rng(0))
     assert (result.visits.sum(axis=1) == simulations).all()
     assert sum(map(len, network.asked)) <= 3 * (simulations + 1)
-    assert (result.columns < env.legal_counts[[0, 2, 5]]).all()
+    assert (result.legal_indices < env.legal_counts[[0, 2, 5]]).all()
     after = env.state()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
 def test_games_are_searched_as_if_each_were_alone() -> None:
     env = VectorShogi(4, seed=9, opening_plies=30)
-    search = TreeSearch(KnownJudge(), sample(30, 8))
+    search = TreeSearch(KnownPredictor(), sample(30, 8))
     together = search.search(env, np.arange(4), np.random.default_rng(0))
     for game in range(4):
         alone = search.search(env, np.array([game]), np.random.default_rng(0))
-        assert alone.columns[0] == together.columns[game]
+        assert alone.legal_indices[0] == together.legal_indices[game]
         assert alone.values[0] == together.values[game]
 
 
@@ -113,9 +113,9 @@ def test_a_loss_that_is_certain_is_avoided() -> None:
     """Black is threatened with G*5h mate; only moves that stop it are not lost at once."""
     sfen = "4k4/9/9/9/9/9/4p4/9/3LKL3 b - 1"
     env = VectorShogi(1, starts=[sfen.replace(" b - ", " b g ")])
-    search = TreeSearch(KnownJudge(value=no_opinion), 200, mate_plies=0)
-    column = int(search.search(env, np.arange(1), np.random.default_rng(0)).columns[0])
-    env.step([int(env.legal_actions[0, column])])
+    search = TreeSearch(KnownPredictor(value=no_opinion), 200, mate_plies=0)
+    legal_index = int(search.search(env, np.arange(1), np.random.default_rng(0)).legal_indices[0])
+    env.step([int(env.legal_actions[0, legal_index])])
     assert env.mates_in_one()[0] == -1
 
 
@@ -138,16 +138,16 @@ def test_the_ply_limit_is_a_draw_in_the_tree_too() -> None:
 
 def test_luck_varies_the_moves_and_the_seed_repeats_them() -> None:
     env = VectorShogi(1)
-    search = TreeSearch(KnownJudge(value=no_opinion), 8, temperature=1.0)
-    columns = [
-        int(search.search(env, np.arange(1), np.random.default_rng(seed)).columns[0])
+    search = TreeSearch(KnownPredictor(value=no_opinion), 8, temperature=1.0)
+    legal_indices = [
+        int(search.search(env, np.arange(1), np.random.default_rng(seed)).legal_indices[0])
         for seed in (*range(8), *range(8))
     ]
-    assert len(set(columns)) > 3
-    assert columns[:8] == columns[8:]
+    assert len(set(legal_indices)) > 3
+    assert legal_indices[:8] == legal_indices[8:]
 
 
 @pytest.mark.parametrize("simulations", [0, 100_001])
 def test_impossible_numbers_of_simulations_are_refused(simulations: int) -> None:
     with pytest.raises(KeiseiError, match="1 to 100,000"):
-        TreeSearch(KnownJudge(value=no_opinion), simulations)
+        TreeSearch(KnownPredictor(value=no_opinion), simulations)

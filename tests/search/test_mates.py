@@ -55,9 +55,9 @@ def test_it_agrees_with_a_plain_search() -> None:
     for game in islice(random_games(3, plies=300), 0, sample(6_000, 100), 7):
         if len(game.legal_actions) > 80:
             continue
-        column = found(search, game)
-        assert (column >= 0) == any_mate(game, 3), game.sfen()
-        mates += column >= 0
+        legal_index = found(search, game)
+        assert (legal_index >= 0) == any_mate(game, 3), game.sfen()
+        mates += legal_index >= 0
     assert mates >= sample(3, 0)
 
 
@@ -74,8 +74,8 @@ def test_mates_that_cshogi_knows_are_found(plies: int, wanted: int) -> None:
             continue
         if board.mate_move(plies - 2) if plies > 3 else board.mate_move_in_1ply():
             continue
-        column = found(search, game)
-        assert column >= 0, game.sfen()
+        legal_index = found(search, game)
+        assert legal_index >= 0, game.sfen()
         number += 1
         if number == wanted:
             return
@@ -84,8 +84,8 @@ def test_mates_that_cshogi_knows_are_found(plies: int, wanted: int) -> None:
 
 def test_the_shortest_mate_is_played() -> None:
     game = ShogiGame("4k4/9/4P4/9/9/9/9/9/4K4 b 2G 1")
-    column = found(MateSearch(5), game)
-    game.push_action(int(game.legal_actions[column]))
+    legal_index = found(MateSearch(5), game)
+    game.push_action(int(game.legal_actions[legal_index]))
     assert game.legal_moves == []
 
 
@@ -93,11 +93,11 @@ def test_a_rule_shows_the_mates_of_an_environment() -> None:
     mate_in_one = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
     env = VectorShogi(4, starts=[mate_in_one])
     games = np.array([1, 3])
-    assert MateRule(0).columns(env, games).tolist() == [-1, -1]
+    assert MateRule(0).legal_indices(env, games).tolist() == [-1, -1]
     expected = env.mates_in_one()[games].tolist()
     assert min(expected) >= 0
     for plies in (1, 3, 5):
-        assert MateRule(plies).columns(env, games).tolist() == expected
+        assert MateRule(plies).legal_indices(env, games).tolist() == expected
 
 
 def test_a_longer_rule_shows_longer_mates() -> None:
@@ -105,11 +105,11 @@ def test_a_longer_rule_shows_longer_mates() -> None:
         if not game.in_check and found(MateSearch(3), game) >= 0 > found(MateSearch(1), game):
             break
     env = VectorShogi(1, starts=[game.sfen()], ply_limit=1_000)
-    assert MateRule(1).columns(env, np.arange(1)).tolist() == [-1]
-    column = int(MateRule(3).columns(env, np.arange(1))[0])
-    env.step([int(env.legal_actions[0, column])])
+    assert MateRule(1).legal_indices(env, np.arange(1)).tolist() == [-1]
+    legal_index = int(MateRule(3).legal_indices(env, np.arange(1))[0])
+    env.step([int(env.legal_actions[0, legal_index])])
     while not env.last_step.terminations[0]:
-        replies = MateRule(1).columns(env, np.arange(1))
+        replies = MateRule(1).legal_indices(env, np.arange(1))
         env.step([int(env.legal_actions[0, max(0, int(replies[0]))])])
     assert env.finished_game(0).ply == game.ply + 3
 

@@ -8,8 +8,8 @@ from keisei.search.mates import MateSearch
 from keisei.search.one_game import GameSearch
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
-from tests.judges import KnownJudge
 from tests.positions import random_games
+from tests.predictors import KnownPredictor
 from tests.sampling import IS_COMPILED, sample
 
 pytestmark = pytest.mark.kernels
@@ -18,7 +18,7 @@ ACTIONS = PolicyOutputMapper()
 
 
 def searched(game: ShogiGame, simulations: int, *, walks: int = 8) -> GameSearch:
-    search = GameSearch(KnownJudge(), walks=walks, megabytes=16)
+    search = GameSearch(KnownPredictor(), walks=walks, megabytes=16)
     search.begin(game, ply_limit=512)
     extend(search, simulations)
     return search
@@ -36,7 +36,7 @@ def best_move(game: ShogiGame, search: GameSearch) -> str:
 
 @pytest.mark.parametrize("walks", [1, 3, 16])
 def test_every_simulation_is_a_visit_and_nothing_stays_under_way(walks: int) -> None:
-    network = KnownJudge()
+    network = KnownPredictor()
     search = GameSearch(network, walks=walks, megabytes=16)
     search.begin(ShogiGame(), ply_limit=512)
     done = 0
@@ -175,7 +175,7 @@ def test_a_repetition_counts_the_moves_before_the_search() -> None:
 
 def test_the_ply_limit_is_a_draw() -> None:
     game = ShogiGame("4k4/9/9/9/9/9/9/8R/4K4 b - 1")
-    search = GameSearch(KnownJudge(), megabytes=1)
+    search = GameSearch(KnownPredictor(), megabytes=1)
     search.begin(game, ply_limit=1)
     for _ in range(5):
         search.step()
@@ -183,7 +183,7 @@ def test_the_ply_limit_is_a_draw() -> None:
 
 
 def test_a_full_memory_ends_the_search_but_not_its_results() -> None:
-    search = GameSearch(KnownJudge(), walks=4, megabytes=1)
+    search = GameSearch(KnownPredictor(), walks=4, megabytes=1)
     search.begin(ShogiGame(), ply_limit=512)
     steps = 0
     while search.step():
@@ -197,7 +197,7 @@ def test_a_full_memory_ends_the_search_but_not_its_results() -> None:
 def test_only_some_moves_are_searched_and_luck_prefers_some() -> None:
     game = ShogiGame()
     only = game.legal_actions[[3, 5]]
-    search = GameSearch(KnownJudge(), megabytes=4)
+    search = GameSearch(KnownPredictor(), megabytes=4)
     search.begin(game, ply_limit=512, only=only)
     extend(search, 20)
     assert {line.actions[0] for line in search.lines(593)} == set(only.tolist())
@@ -211,4 +211,4 @@ def test_only_some_moves_are_searched_and_luck_prefers_some() -> None:
 
 def test_it_needs_a_walk_and_some_memory() -> None:
     with pytest.raises(KeiseiError, match="at least one"):
-        GameSearch(KnownJudge(), walks=0)
+        GameSearch(KnownPredictor(), walks=0)

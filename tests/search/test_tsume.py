@@ -5,7 +5,7 @@ import pytest
 from keisei.search.mates import MateSearch
 from keisei.search.tsume import MateSolver, Verdict
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
+from keisei.shogi.types import Move
 from tests.positions import random_endgames, random_games
 from tests.sampling import IS_COMPILED, sample
 

@@ -3,8 +3,7 @@
 from hypothesis import strategies as st
 
 from keisei.constants import HAND_LIMITS, NUM_SQUARES
-from keisei.shogi.diagram import Diagram
-from keisei.shogi.pieces import PIECE_BY_SYMBOL, Color
+from keisei.shogi.types import PIECE_BY_SYMBOL, Color, Diagram
 
 _contents = st.sampled_from([None, *PIECE_BY_SYMBOL.values()])
 _hands = st.tuples(*(st.integers(0, limit) for limit in HAND_LIMITS))

@@ -6,8 +6,7 @@ import pytest
 from keisei.constants import NUM_ACTIONS, NUM_BOARD_ACTIONS
 from keisei.shogi.actions import MIRRORED_ACTIONS, PolicyOutputMapper, mirrored_square
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
-from keisei.shogi.pieces import Color, PieceKind
+from keisei.shogi.types import Color, Move, PieceKind
 from tests.sampling import sample
 
 MAPPER = PolicyOutputMapper()

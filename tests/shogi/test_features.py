@@ -17,7 +17,7 @@ from keisei.shogi.features import (
 )
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import new_packed, pack_game
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from tests.positions import cycling_games, random_endgames, random_games
 from tests.sampling import sample
 

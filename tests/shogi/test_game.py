@@ -7,11 +7,21 @@ from xml.etree import ElementTree
 
 import pytest
 
-from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError, NotationError
+from keisei.errors import (
+    IllegalMoveError,
+    IllegalPositionError,
+    KeiseiError,
+    NotationError,
+)
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
-from keisei.shogi.pieces import Color, Piece, PieceKind, parse_square
 from keisei.shogi.rules import DeclarationRule, Termination
+from keisei.shogi.types import (
+    Color,
+    Move,
+    Piece,
+    PieceKind,
+    parse_square,
+)
 from tests.sampling import sample
 
 

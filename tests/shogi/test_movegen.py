@@ -11,7 +11,7 @@ import pytest
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.pieces import Color, Piece, PieceKind
+from keisei.shogi.types import Color, Piece, PieceKind
 from tests.oracles.libraries import LEGAL_MOVES
 from tests.oracles.slow_shogi import SlowShogi
 from tests.positions import random_endgames, random_games

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from keisei.shogi.actions import MIRRORED_ACTIONS
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import mirror_packed, new_packed, pack_game, unpack_diagram
-from keisei.shogi.pieces import Piece
+from keisei.shogi.packed import (
+    mirror_packed,
+    new_packed,
+    pack_game,
+    unpack_diagram,
+)
 from keisei.shogi.rules import Outcome
+from keisei.shogi.types import Diagram, Piece
 from tests.sampling import sample
 
 SPEC = feature_spec("core46+all")

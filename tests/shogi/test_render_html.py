@@ -7,7 +7,7 @@ import pytest
 
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending, GameRecord, Result
-from keisei.shogi.render_html import SHOWN_GAMES
+from keisei.shogi.render.html import SHOWN_GAMES
 from keisei.shogi.vector import VectorShogi
 
 SVG = "{http://www.w3.org/2000/svg}"

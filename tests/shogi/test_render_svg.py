@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keisei.shogi.diagram import Diagram
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen, parse_sfen
-from keisei.shogi.pieces import SQUARE_NAMES, Color, parse_square
-from keisei.shogi.render_common import RenderError
-from keisei.shogi.render_svg import Labels, board_svg
+from keisei.shogi.render.glyphs import RenderError
+from keisei.shogi.render.svg import Labels, board_svg
+from keisei.shogi.types import SQUARE_NAMES, Color, Diagram, Move, parse_square
 from tests.shogi.diagram_strategies import diagrams
 
 NS = "{http://www.w3.org/2000/svg}"

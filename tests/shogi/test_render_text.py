@@ -9,19 +9,23 @@ from rich.cells import cell_len
 
 from keisei.constants import NUM_SQUARES
 from keisei.errors import KeiseiError
-from keisei.shogi.diagram import Diagram
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
-from keisei.shogi.pieces import Color, Piece, PieceKind, parse_square
-from keisei.shogi.render_common import (
+from keisei.shogi.render.glyphs import (
     Lettering,
     RenderError,
     display_width,
     piece_kanji,
     require_square,
 )
-from keisei.shogi.render_rich import board_rich
-from keisei.shogi.render_text import Role, board_lines, board_text
+from keisei.shogi.render.text import Role, board_lines, board_rich, board_text
+from keisei.shogi.types import (
+    Color,
+    Diagram,
+    Move,
+    Piece,
+    PieceKind,
+    parse_square,
+)
 from tests.shogi.diagram_strategies import diagrams
 
 START = parse_sfen(STARTPOS_SFEN)

@@ -9,10 +9,16 @@ import pytest
 
 from keisei.constants import HAND_LIMITS
 from keisei.errors import IllegalPositionError
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.pieces import HAND_KINDS, Color, Piece, PieceKind, rows_ahead
 from keisei.shogi.rules import DeclarationRule, Outcome, Termination
+from keisei.shogi.types import (
+    HAND_KINDS,
+    Color,
+    Diagram,
+    Piece,
+    PieceKind,
+    rows_ahead,
+)
 from tests.oracles.slow_shogi import SlowShogi
 from tests.positions import cycling_games
 from tests.sampling import IS_COMPILED, sample

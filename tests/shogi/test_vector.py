@@ -16,8 +16,8 @@ from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.packed import pack_game
-from keisei.shogi.pieces import Color
 from keisei.shogi.rules import DeclarationRule, Outcome, Termination
+from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi, VectorStep
 from tests.sampling import sample
 

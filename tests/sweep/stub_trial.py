@@ -11,9 +11,9 @@ import threading
 import time
 from pathlib import Path
 
-from keisei.run_files import CHECKPOINTS, CONFIG, METRICS
+from keisei.runs import journal
+from keisei.runs.run_files import CHECKPOINTS, CONFIG, METRICS
 from keisei.sweep.locks import FileLock
-from keisei.training import journal
 
 TOTAL = 100
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from keisei.commands.sweep import sweep
-from keisei.config_problems import ConfigError
+from keisei.config import ConfigError
 from keisei.errors import KeiseiError
 from keisei.sweep import check, runner
 from keisei.sweep.study import import_optuna

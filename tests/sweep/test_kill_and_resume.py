@@ -11,14 +11,19 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from keisei.child_processes import module_environment
 from keisei.commands.train import train
 from keisei.config import load_config
-from keisei.sweep.display import SweepDisplay, trial_table
-from keisei.sweep.files import BEST, PLOT, TRIALS, trial_directory
+from keisei.runs.journal import History
 from keisei.sweep.runner import SweepProgress
-from keisei.sweep.study import TrialRecord
-from keisei.training.journal import History
+from keisei.sweep.study import (
+    BEST,
+    PLOT,
+    TRIALS,
+    TrialRecord,
+    trial_directory,
+)
+from keisei.sweep.sweep_report import SweepDisplay, trial_table
+from keisei.system import module_environment
 from tests.commands.invoke import invoke
 from tests.sweep.small_sweeps import write_space
 

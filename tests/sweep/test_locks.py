@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from keisei.child_processes import module_environment
-from keisei.files import FileAccessError
 from keisei.sweep.locks import FileLock, LockedError
+from keisei.system import FileAccessError, module_environment
 
 HOLD = """
 import sys

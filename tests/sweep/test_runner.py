@@ -8,18 +8,23 @@ from typing import Any
 import pytest
 
 from keisei.config import load_config
-from keisei.sweep.files import BEST, IN_USE, PLOT, trial_directory
+from keisei.runs.journal import History
 from keisei.sweep.locks import FileLock, LockedError
-from keisei.sweep.results import best_recipe
 from keisei.sweep.runner import (
     SweepProgress,
     SweepSummary,
     TooManyFailuresError,
     run_sweep,
 )
-from keisei.sweep.study import TrialRecord
-from keisei.training.interrupt import InterruptFlag
-from keisei.training.journal import History
+from keisei.sweep.study import (
+    BEST,
+    IN_USE,
+    PLOT,
+    TrialRecord,
+    trial_directory,
+)
+from keisei.sweep.sweep_report import best_recipe
+from keisei.training.run import InterruptFlag
 from tests.sweep.small_sweeps import small_sweep, stub
 
 __all__ = ["stub"]

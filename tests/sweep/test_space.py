@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
-from keisei.config import load_config
-from keisei.config_problems import ConfigError
-from keisei.files import FileAccessError
+from keisei.config import ConfigError, load_config
 from keisei.sweep.check import checked, require_set_up
-from keisei.sweep.space import Choices, Range, load_space, spaces
+from keisei.sweep.space import (
+    Choices,
+    Range,
+    load_space,
+    spaces,
+)
+from keisei.system import FileAccessError
 from tests.sweep.small_sweeps import small_sweep, write_space
 
 MANY: dict[str, Any] = {

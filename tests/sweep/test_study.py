@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from keisei.config_problems import ConfigError
+from keisei.config import ConfigError
 from keisei.errors import KeiseiError
-from keisei.sweep.files import STUDY
-from keisei.sweep.study import Study
+from keisei.sweep.study import STUDY, Study
 from tests.sweep.small_sweeps import small_sweep
 
 SPACE: dict[str, Any] = {

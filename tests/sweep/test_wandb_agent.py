@@ -9,7 +9,12 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.sweep import wandb_agent
 from keisei.sweep.trial import TrialError
-from keisei.sweep.wandb_agent import AGENT_RUNS, METRIC, run_agent, sweep_definition
+from keisei.sweep.wandb_agent import (
+    AGENT_RUNS,
+    METRIC,
+    run_agent,
+    sweep_definition,
+)
 from tests.sweep.small_sweeps import small_sweep, stub
 
 __all__ = ["stub"]

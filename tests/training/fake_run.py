@@ -15,12 +15,12 @@ from pathlib import Path
 
 from keisei.config_schema import AppConfig
 from keisei.evaluation.score import Score
-from keisei.files import write_atomically
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import Outcome, Termination
-from keisei.training.events import (
+from keisei.system import write_atomically
+from keisei.training.callbacks import (
     CheckpointSaved,
     EpochEnd,
     EvaluationEnd,
@@ -203,11 +203,11 @@ def main() -> None:
     """Show a fake run on the terminal and write its report."""
     from rich.console import Console
 
-    from keisei.training.display import make_display
-    from keisei.training.events import EventBus
-    from keisei.training.games import SampleGames
-    from keisei.training.logs import configure_logging
-    from keisei.training.report import ReportWriter
+    from keisei.display.live import make_display
+    from keisei.display.logs import configure_logging
+    from keisei.runs.report import ReportWriter
+    from keisei.training.callbacks import EventBus
+    from keisei.training.game_callbacks import SampleGames
     from keisei.training.trackers import make_trackers
 
     directory = Path(sys.argv[1])

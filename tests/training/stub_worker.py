@@ -1,4 +1,4 @@
-"""Stands in for `keisei.evaluation.worker`, without torch: ``STUB`` says how it behaves."""
+"""Stands in for `keisei.evaluation.measure_worker`, without torch: ``STUB`` says how it behaves."""
 
 import os
 import sys

@@ -15,12 +15,17 @@ import torch
 
 from keisei.checkpoints.store import save_checkpoint
 from keisei.config_schema import DeviceConfig, EvaluationConfig
-from keisei.evaluation.worker import NICENESS
-from keisei.models.compute import choose_compute
+from keisei.evaluation.measure_worker import NICENESS
+from keisei.network.towers.device import choose_compute
 from keisei.training import background
 from keisei.training.background import BackgroundEvaluation, is_in_background
-from keisei.training.events import Callback, EvaluationEnd, Progress, StepEnd
-from keisei.training.interrupt import InterruptFlag
+from keisei.training.callbacks import (
+    Callback,
+    EvaluationEnd,
+    Progress,
+    StepEnd,
+)
+from keisei.training.run import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_config, tiny_trainer
 

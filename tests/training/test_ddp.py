@@ -22,20 +22,20 @@ import torch
 
 import keisei
 from keisei.checkpoints.store import Checkpoint, load_newest
-from keisei.child_processes import module_environment
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
-from keisei.models.compute import choose_compute
-from keisei.ppo import ranks as ranks_module
-from keisei.ppo.experience import Experience
-from keisei.ppo.ranks import RankLostError, Ranks, joined
+from keisei.network.towers.device import choose_compute
+from keisei.ppo import distributed as ranks_module
+from keisei.ppo.buffer import Experience
+from keisei.ppo.distributed import RankLostError, Ranks, joined
 from keisei.selfplay import sources
-from keisei.selfplay.parallel import ParallelSelfPlay
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.sources import learner_compute, learner_device, number_of_workers
-from keisei.selfplay.timing import SectionTimer
-from keisei.training.events import EventBus, StepEnd
-from keisei.training.interrupt import InterruptFlag
+from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from keisei.system import module_environment
+from keisei.timing import SectionTimer
+from keisei.training.callbacks import EventBus, StepEnd
+from keisei.training.run import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
 from tests.tiny import TINY, tiny_config, tiny_trainer

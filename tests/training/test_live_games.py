@@ -6,14 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from keisei.dashboard.folder import RunsFolder
-from keisei.dashboard.live import read_live
-from keisei.run_files import LIVE
+from keisei.runs.folder import RunsFolder
+from keisei.runs.run_files import LIVE
+from keisei.runs.run_reader import read_live
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.rules import Outcome, Termination
 from keisei.shogi.vector import VectorShogi
-from keisei.training.events import Callback, GameEnd, StepEnd, TrainingEnd
-from keisei.training.live_games import (
+from keisei.training.callbacks import (
+    Callback,
+    GameEnd,
+    StepEnd,
+    TrainingEnd,
+)
+from keisei.training.game_callbacks import (
     INTERVAL,
     MOST_OF_THE_TIME,
     Board,

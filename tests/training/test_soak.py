@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-from keisei.memory import resident_megabytes
-from keisei.training import metrics as names
-from keisei.training.events import Callback, StepEnd
-from keisei.training.interrupt import InterruptFlag
+from keisei import metric_names as names
+from keisei.system import resident_megabytes
+from keisei.training.callbacks import Callback, StepEnd
+from keisei.training.run import InterruptFlag
 from tests.tiny import tiny_trainer
 
 MINUTES = float(os.environ.get("KEISEI_SOAK_MINUTES", "20"))

@@ -13,9 +13,9 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
 )
 
 from keisei.errors import KeiseiError
-from keisei.files import FileAccessError
-from keisei.training.events import Callback, EventBus, StepEnd
-from keisei.training.journal import History
+from keisei.runs.journal import History
+from keisei.system import FileAccessError
+from keisei.training.callbacks import Callback, EventBus, StepEnd
 from keisei.training.trackers import (
     JsonlTracker,
     NullTracker,
@@ -122,7 +122,7 @@ def test_jsonl_that_cannot_be_brought_in_order_is_not_written_to(
     def disk_full(path: Path, data: bytes) -> None:
         raise FileAccessError(f"cannot write {path}: No space left on device")
 
-    monkeypatch.setattr("keisei.training.journal.write_atomically", disk_full)
+    monkeypatch.setattr("keisei.runs.journal.write_atomically", disk_full)
     run_session(JsonlTracker(tmp_path), tmp_path, first=1)
     assert caplog.text.count("JsonlTracker failed") == 1
     assert (tmp_path / "metrics.jsonl").read_bytes() == before

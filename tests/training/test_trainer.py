@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from keisei.checkpoints.store import list_checkpoints, load_newest
-from keisei.training.events import (
+from keisei.training.callbacks import (
     Callback,
     CheckpointSaved,
     EpochEnd,
@@ -21,7 +21,7 @@ from keisei.training.events import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.interrupt import InterruptFlag
+from keisei.training.run import InterruptFlag
 from tests.tiny import tiny_trainer
 
 

@@ -9,7 +9,12 @@ from typing import Any, Literal
 
 import pytest
 
-from keisei.training.events import CheckpointSaved, EventBus, StepEnd, TrainingEnd
+from keisei.training.callbacks import (
+    CheckpointSaved,
+    EventBus,
+    StepEnd,
+    TrainingEnd,
+)
 from keisei.training.wandb_tracker import UPLOAD_ATTEMPTS, NewestUpload, WandbTracker
 from tests.training.fake_run import fake_config, fake_events, fake_start, progress_at
 

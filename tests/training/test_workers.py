@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from keisei import metric_names as names
 from keisei.checkpoints.store import load_newest
-from keisei.run_files import CHECKPOINTS
-from keisei.training import metrics as names
-from keisei.training.events import Callback, StepEnd
+from keisei.runs.run_files import CHECKPOINTS
+from keisei.training.callbacks import Callback, StepEnd
 from tests.tiny import tiny_trainer
 
 WORKERS = ("parallel.num_workers=2", "selfplay.pool_share=0.25", "selfplay.pool_interval=1")

@@ -9,15 +9,14 @@ from threading import Event, Thread
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-from keisei.evaluation.judges import NamedJudge
-from keisei.search.judge import Judgement
-from keisei.shogi.position import Records
+from keisei.network.loading import LoadedNetwork
+from keisei.network.predictor import Prediction
+from keisei.shogi.packed import Positions
 from keisei.usi.engine import Engine
 from keisei.usi.options import Settings
-from keisei.usi.output import Output
-from tests.judges import KnownJudge
+from keisei.usi.usi_io import Output
+from tests.predictors import KnownPredictor
 
 PATIENCE = 120.0
 """Seconds after which an answer is taken for missing; the machine may be busy."""
@@ -34,7 +33,7 @@ ANSWERS = re.compile(
 """All that the engine may say."""
 
 
-class MaterialJudge(KnownJudge):
+class MaterialPredictor(KnownPredictor):
     """Likes all moves nearly equally and counts the pieces. It can be held up."""
 
     def __init__(self) -> None:
@@ -48,16 +47,11 @@ class MaterialJudge(KnownJudge):
 
         self.when_asked: Callable[[], None] = lambda: None
 
-    def judge(
-        self,
-        packed: Records,
-        legal_actions: npt.NDArray[np.uint16],
-        legal_counts: npt.NDArray[np.int32],
-    ) -> Judgement:
+    def predict(self, positions: Positions) -> Prediction:
         self.is_asked.set()
         assert self.gate.wait(PATIENCE)
         self.when_asked()
-        return super().judge(packed, legal_actions, legal_counts)
+        return super().predict(positions)
 
 
 class _Told(io.TextIOBase):
@@ -77,9 +71,9 @@ class Gui:
     """Talks to an engine that runs in another thread."""
 
     def __init__(
-        self, judge: MaterialJudge | None = None, settings: Settings | None = None
+        self, predictor: MaterialPredictor | None = None, settings: Settings | None = None
     ) -> None:
-        self.judge = judge or MaterialJudge()
+        self.predictor = predictor or MaterialPredictor()
         self.answers: Queue[str] = Queue()
         self._lines: Queue[str | None] = Queue()
         self._errors: list[BaseException] = []
@@ -88,9 +82,9 @@ class Gui:
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def load(self, threads: int) -> NamedJudge:
+    def load(self, threads: int) -> LoadedNetwork:
         self.loads.append(threads)
-        return NamedJudge(self.judge, "material", "material", 0.0, 1, 512)
+        return LoadedNetwork(self.predictor, "material", "material", 0.0, 1, 512)
 
     def _run(self) -> None:
         try:
@@ -155,6 +149,6 @@ class Gui:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.judge.gate.set()
+        self.predictor.gate.set()
         if self._thread.is_alive():
             self.quit()

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from keisei.usi import engine, job, thinker
-from tests.usi.gui import Gui, MaterialJudge
+from keisei.usi import engine, thinker
+from keisei.usi import limits as job
+from tests.usi.gui import Gui, MaterialPredictor
 
 
 class FakeTime:
@@ -32,17 +33,17 @@ def test_answers_come_in_time(
     monkeypatch: pytest.MonkeyPatch, batch_seconds: float, go: str, allowed: float
 ) -> None:
     """Batches take up to twice as long as usual; only the first of all can't be foreseen."""
-    clock, dice, judge = FakeTime(), random.Random(3), MaterialJudge()
+    clock, dice, predictor = FakeTime(), random.Random(3), MaterialPredictor()
     for module in (engine, job, thinker):
         monkeypatch.setattr(module, "time", clock)
 
     def take_time() -> None:
         clock.now += batch_seconds * dice.uniform(0.5, 1.0)
 
-    with Gui(judge) as gui:
+    with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        judge.when_asked = take_time
+        predictor.when_asked = take_time
         for _ in range(3):
             start = clock.now
             gui.ask("usinewgame", "position startpos", go)
@@ -53,15 +54,15 @@ def test_answers_come_in_time(
 
 
 def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, judge = FakeTime(), MaterialJudge()
+    clock, predictor = FakeTime(), MaterialPredictor()
     for module in (engine, job, thinker):
         monkeypatch.setattr(module, "time", clock)
-    with Gui(judge) as gui:
+    with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        judge.is_asked.clear()
+        predictor.is_asked.clear()
         gui.send("position startpos", "go ponder btime 0 wtime 0 byoyomi 1000")
-        assert judge.is_asked.wait(60)
+        assert predictor.is_asked.wait(60)
         clock.now += 100.0
         assert gui.is_silent()
         hits: list[float] = []
@@ -70,7 +71,7 @@ def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.Monkey
             clock.now += 0.01
             hits.append(clock.now)
 
-        judge.when_asked = take_time
+        predictor.when_asked = take_time
         gui.send("ponderhit")
         gui.until("bestmove")
         assert 0.5 < hits[-1] - hits[0] < 1.0

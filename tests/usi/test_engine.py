@@ -8,18 +8,18 @@ from threading import Event
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.evaluation.judges import NamedJudge
-from keisei.search.judge import Judge
+from keisei.network.loading import LoadedNetwork
+from keisei.network.predictor import Predictor
 from keisei.search.one_game import GameSearch
 from keisei.search.tsume import MateSolver, Verdict
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
+from keisei.shogi.types import Move
 from keisei.usi import thinker
 from keisei.usi.engine import Engine
 from keisei.usi.options import Settings
-from keisei.usi.output import Output
 from keisei.usi.thinker import MATE_SLICE
-from tests.usi.gui import ANSWERS, Gui, MaterialJudge, _Told
+from keisei.usi.usi_io import Output
+from tests.usi.gui import ANSWERS, Gui, MaterialPredictor, _Told
 
 MATE_IN_THREE = "position sfen 3sks3/9/4+P4/9/9/9/9/9/4K4 b 2G2r2b2g2s4n4l17p 1"
 MATED = "position sfen 4k4/4G4/4P4/9/9/9/9/9/4K4 w - 2"
@@ -110,12 +110,12 @@ def test_the_numbers_of_simulations_are_kept() -> None:
 
 
 def test_by_the_policy_alone_it_asks_the_network_once_and_sees_a_mate_in_one() -> None:
-    judge = MaterialJudge()
-    with Gui(judge, Settings(simulations=0)) as gui:
+    predictor = MaterialPredictor()
+    with Gui(predictor, Settings(simulations=0)) as gui:
         gui.send("isready")
         gui.until("readyok")
         asked: list[int] = []
-        judge.when_asked = lambda: asked.append(1)
+        predictor.when_asked = lambda: asked.append(1)
         gui.ask("position startpos", "go byoyomi 1000")
         assert len(asked) == 1
         sfen = "position sfen 4k4/9/4P4/9/9/9/9/9/4K4 b G2r2b3g4s4n4l17p 1"
@@ -175,14 +175,14 @@ def test_it_resigns_when_its_score_is_below_the_value_for_that() -> None:
 @pytest.mark.parametrize("go", ["go infinite", "go ponder btime 0 wtime 0 byoyomi 1"])
 def test_no_answer_comes_before_it_is_expected(position: str, go: str) -> None:
     """Also when it is known long before."""
-    judge = MaterialJudge()
-    with Gui(judge) as gui:
+    predictor = MaterialPredictor()
+    with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        judge.is_asked.clear()
+        predictor.is_asked.clear()
         gui.send(position, go)
         if position == "position startpos":
-            assert judge.is_asked.wait(60)
+            assert predictor.is_asked.wait(60)
         assert gui.is_silent()
         gui.send("stop")
         gui.until("bestmove")
@@ -190,19 +190,19 @@ def test_no_answer_comes_before_it_is_expected(position: str, go: str) -> None:
 
 
 def test_it_gets_ready_while_it_thinks() -> None:
-    judge = MaterialJudge()
-    with Gui(judge) as gui:
+    predictor = MaterialPredictor()
+    with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        judge.is_asked.clear()
-        judge.gate.clear()
+        predictor.is_asked.clear()
+        predictor.gate.clear()
         gui.send("position startpos", "go infinite")
-        assert judge.is_asked.wait(60)
+        assert predictor.is_asked.wait(60)
         gui.send("isready", "usi")  # the network does not answer at all
         assert gui.next() == "readyok"
         gui.until("usiok")
         gui.send("stop")
-        judge.gate.set()
+        predictor.gate.set()
         gui.until("bestmove")
 
 
@@ -282,7 +282,7 @@ def test_a_network_that_cannot_be_loaded_ends_the_engine_with_its_reason() -> No
     gui = Gui()
     gui.quit()
 
-    def fail(threads: int) -> NamedJudge:
+    def fail(threads: int) -> LoadedNetwork:
         raise KeiseiError(f"no network, not even with {threads} threads")
 
     engine = Engine(fail, Output(_Told(gui.answers)))
@@ -291,16 +291,16 @@ def test_a_network_that_cannot_be_loaded_ends_the_engine_with_its_reason() -> No
 
 
 def test_a_failure_while_thinking_is_answered_and_the_engine_goes_on() -> None:
-    judge = MaterialJudge()
-    with Gui(judge) as gui:
+    predictor = MaterialPredictor()
+    with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
 
         def fail() -> None:
-            judge.when_asked = lambda: None
+            predictor.when_asked = lambda: None
             raise RuntimeError("a flash in the machine")
 
-        judge.when_asked = fail
+        predictor.when_asked = fail
         gui.send("position startpos", "go nodes 10")
         said = gui.until("bestmove")
         assert said[-1] == "bestmove resign"
@@ -386,11 +386,11 @@ def test_more_memory_than_there_is_is_explained(
     made: list[int] = []
 
     class Greedy(GameSearch):
-        def __init__(self, judge: Judge, *, walks: int, megabytes: int) -> None:
+        def __init__(self, predictor: Predictor, *, walks: int, megabytes: int) -> None:
             made.append(megabytes)
             if megabytes > 1000:
                 raise MemoryError("Unable to allocate 290. GiB")
-            super().__init__(judge, walks=walks, megabytes=megabytes)
+            super().__init__(predictor, walks=walks, megabytes=megabytes)
 
     monkeypatch.setattr(thinker, "GameSearch", Greedy)
     with Gui(settings=Settings(megabytes=1 << 20) if is_first else None) as gui:

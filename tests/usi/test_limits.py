@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from keisei.usi.limits import Limits, parse_go
 
 MS = st.integers(0, 3_600_000)

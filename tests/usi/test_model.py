@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import keisei
-from keisei.checkpoints.network import load_network
 from keisei.errors import KeiseiError
-from keisei.evaluation.judges import load_judge
-from keisei.onnx.export import export_onnx
+from keisei.network.loading import load_network
+from keisei.network.onnx.onnx_export import export_onnx
+from keisei.network.stored import load_stored_network
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import pack_game
+from keisei.shogi.packed import Positions, pack_game
 from tests.tiny_runs import tiny_run
 
 ROOT = Path(keisei.__file__).parents[1]
@@ -24,14 +24,14 @@ sys.modules["torch"] = None
 from pathlib import Path
 from keisei.errors import KeiseiError
 from keisei.usi.engine import Engine
-from keisei.evaluation.judges import NamedJudge, load_judge
-from keisei.usi.output import Output
-from tests.usi.gui import MaterialJudge
-network = NamedJudge(MaterialJudge(), "m", "m", 0.0, 1, 512)
+from keisei.network.loading import LoadedNetwork, load_network
+from keisei.usi.usi_io import Output
+from tests.usi.gui import MaterialPredictor
+network = LoadedNetwork(MaterialPredictor(), "m", "m", 0.0, 1, 512)
 engine = Engine(lambda threads: network, Output(sys.stdout))
 engine.run(["usi", "isready", "position startpos", "go nodes 20"])
 try:
-    load_judge(Path("run"))
+    load_network(Path("run"))
 except KeiseiError as error:
     print("info string", error)
 assert not [name for name in sys.modules if name.startswith("torch.")]
@@ -80,7 +80,7 @@ def test_where_there_is_no_torch_export_says_what_is_missing(run: Path) -> None:
 
 def test_an_onnx_file_plays_where_there_is_no_torch(run: Path, tmp_path: Path) -> None:
     model = tmp_path / "tiny.onnx"
-    model.write_bytes(export_onnx(load_network(run)))
+    model.write_bytes(export_onnx(load_stored_network(run)))
     done = subprocess.run(
         [sys.executable, "-c", ONNX_WITHOUT_TORCH, str(model)],
         check=False,
@@ -103,21 +103,23 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_is_loaded_with_its_own_settings_and_no_more_threads_than_allowed(run: Path) -> None:
     import torch
 
-    loaded = load_judge(run, threads=1)
+    loaded = load_network(run, threads=1)
     assert torch.get_num_threads() == 1
     assert loaded.name == "tiny@64"
     assert (loaded.mate_plies, loaded.ply_limit) == (1, 20)
     game = ShogiGame()
     legal = game.legal_actions
-    judgement = loaded.judge.judge(pack_game(game), legal[None], np.array([30], dtype=np.int32))
-    assert np.exp(judgement.log_probs[0, :30]).sum() == pytest.approx(1.0, abs=1e-4)
+    prediction = loaded.predictor.predict(
+        Positions(pack_game(game), legal[None], np.array([30], dtype=np.int32))
+    )
+    assert np.exp(prediction.log_probs[0, :30]).sum() == pytest.approx(1.0, abs=1e-4)
 
 
 def test_networks_that_are_not_there_are_explained(tmp_path: Path) -> None:
     with pytest.raises(KeiseiError, match="no run or checkpoint"):
-        load_judge(tmp_path / "nothing")
+        load_network(tmp_path / "nothing")
     with pytest.raises(KeiseiError, match="onnx"):
-        load_judge(tmp_path / "nothing.onnx")
+        load_network(tmp_path / "nothing.onnx")
 
 
 def talk(run: Path, text: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:

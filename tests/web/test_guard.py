@@ -8,7 +8,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-from keisei.web.guard import Guard, Receive, Scope, Send, is_loopback
+from keisei.web.guard import (
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    is_loopback,
+)
 
 Answer = tuple[int, dict[str, str], str]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import IllegalMoveError
-from keisei.shogi.envs.one_game import (
+from keisei.shogi.envs.env_game import (
     RENDER_FPS,
     GameSettings,
     IllegalAction,

@@ -21,8 +21,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from keisei.constants import NUM_ACTIONS
-from keisei.shogi.diagram import Diagram
-from keisei.shogi.envs.one_game import (
+from keisei.shogi.envs.env_game import (
     RENDER_FPS,
     IllegalAction,
     Info,
@@ -37,6 +36,7 @@ from keisei.shogi.features import FeatureSpec
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.position import Records
 from keisei.shogi.rules import DeclarationRule, Termination
+from keisei.shogi.types import Diagram
 from keisei.shogi.vector import VectorShogi, VectorStep
 
 Bools = npt.NDArray[np.bool_]

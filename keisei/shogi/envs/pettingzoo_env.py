@@ -21,7 +21,7 @@ from pettingzoo import AECEnv  # type: ignore[import-untyped]
 from pettingzoo.utils import wrappers  # type: ignore[import-untyped]
 
 from keisei.errors import IllegalMoveError
-from keisei.shogi.envs.one_game import (
+from keisei.shogi.envs.env_game import (
     RENDER_FPS,
     GameSettings,
     Observation,
@@ -39,8 +39,8 @@ from keisei.shogi.envs.one_game import (
 from keisei.shogi.features import FeatureSpec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.pieces import Color
 from keisei.shogi.rules import DeclarationRule, Outcome
+from keisei.shogi.types import Color
 
 AGENTS: Final = ("black_0", "white_0")
 """The agents, by `Color`: named as PettingZoo asks, ``<descriptor>_<number>``."""

@@ -3,12 +3,25 @@
 import re
 from typing import Final, NamedTuple
 
-from keisei.constants import BOARD_SIZE, HAND_LIMITS, NUM_HAND_KINDS, NUM_SQUARES
+from keisei.constants import (
+    BOARD_SIZE,
+    HAND_LIMITS,
+    NUM_HAND_KINDS,
+    NUM_SQUARES,
+)
 from keisei.errors import IllegalPositionError, NotationError
-from keisei.shogi.diagram import Diagram
+from keisei.shogi.notation.reader import SourceLine
 from keisei.shogi.notation.record import STARTPOS
-from keisei.shogi.notation.text import SourceLine
-from keisei.shogi.pieces import HAND_KINDS, Color, Piece, PieceKind, file_of, rank_of, square
+from keisei.shogi.types import (
+    HAND_KINDS,
+    Color,
+    Diagram,
+    Piece,
+    PieceKind,
+    file_of,
+    rank_of,
+    square,
+)
 
 CSA_NAMES: Final = (
     *("FU", "KY", "KE", "GI", "KI", "KA", "HI", "OU"),

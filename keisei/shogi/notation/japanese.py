@@ -1,11 +1,19 @@
-"""The words that KIF and KI2 share: numerals, squares, pieces, sides, endings."""
+"""The named handicaps of KIF and KI2 (手合割): which pieces White plays without."""
 
 import re
 from typing import Final
 
-from keisei.shogi.notation.record import Ending
-from keisei.shogi.notation.text import Scanner
-from keisei.shogi.pieces import Color, PieceKind, file_of, rank_of, square
+from keisei.errors import NotationError
+from keisei.shogi.notation.reader import Scanner, quote
+from keisei.shogi.notation.record import STARTPOS, Ending
+from keisei.shogi.types import (
+    Color,
+    Diagram,
+    PieceKind,
+    file_of,
+    rank_of,
+    square,
+)
 
 SIDES: Final = ("先手", "後手")
 HANDICAP_SIDES: Final = ("下手", "上手")
@@ -149,3 +157,113 @@ def parse_count(text: str) -> int | None:
     if match is None or not text:
         return None
     return (10 if match[1] else 0) + RANK_SIGNS.find(match[2] or "-") + 1
+
+
+_SUMMARY: Final = re.compile(r"まで[、,\s]*(?:[0-9]{1,5}\s*手)?(?:にて|で)?[、,\s]*(.*?)[。\s]*")
+_SIDE: Final = re.compile("|".join(COLOR_BY_SIDE))
+_PLAIN_WIN: Final = re.compile("(?:先手|後手|下手|上手)の?勝ち?")
+_LOSING_WORDS: Final = ("投了", "切れ負け", "時間切れ", "反則負け", "不戦敗")
+
+
+def is_summary(text: str) -> bool:
+    """Whether a line is a closing line."""
+    return text.lstrip().startswith("まで")
+
+
+def parse_summary(text: str, mover: Color) -> Ending:
+    """The ending that a closing line tells of; it is `mover`'s turn."""
+    match = _SUMMARY.fullmatch(text.strip())
+    words = "" if match is None else match[1]
+    word = ENDING_PATTERN.search(words)
+    if word is None and _PLAIN_WIN.fullmatch(words) is None:
+        raise NotationError(
+            f"{quote(text.strip(), limit=40)}: something like まで98手で後手の勝ち is expected"
+        )
+    name = "投了" if word is None else word[0]
+    winner = _named_winner(words, name)
+    if name.startswith("反則") and winner is not None:
+        return ending_of("反則勝ち" if winner is mover else "反則負け", mover)
+    ending = ending_of(name, mover)
+    if winner is not None and ending.winner(mover) is not winner:
+        raise NotationError(
+            f"{quote(text.strip(), limit=40)}: {winner.name.title()} cannot have won by "
+            f"{ending.value} when it is {mover.name.title()}'s turn; is a move missing?"
+        )
+    return ending
+
+
+def _named_winner(words: str, ending_word: str) -> Color | None:
+    side = _SIDE.search(words)
+    if side is None:
+        return None
+    color = COLOR_BY_SIDE[side[0]]
+    if "勝" in words:
+        return color
+    return color.opponent if ending_word in _LOSING_WORDS else None
+
+
+def format_summary(ending: Ending, plies: int, mover: Color, sides: tuple[str, str]) -> str:
+    """The closing line of a record of `plies` moves; `sides` are the names of the players."""
+    winner = ending.winner(mover)
+    word = word_of(ending, mover)
+    if ending in (Ending.RESIGNATION, Ending.TIME_UP):
+        reason = "時間切れにより" if ending is Ending.TIME_UP else ""
+        word = f"{reason}{sides[mover.opponent]}の勝ち"
+    elif winner is not None and ending is not Ending.MATE:
+        word = f"{sides[winner if '勝' in word else winner.opponent]}の{word}"
+    return f"まで{plies}手で{word}"
+
+
+OTHER: Final = "その他"
+"""The name for any other start, which a diagram then shows."""
+
+# Left and right are White's own: the right lance stands on file 9, the left one on file 1.
+_ROOK, _BISHOP = 82, 22
+_RIGHT_LANCE, _LEFT_LANCE = 91, 11
+_RIGHT_KNIGHT, _LEFT_KNIGHT = 81, 21
+_RIGHT_SILVER, _LEFT_SILVER = 71, 31
+_RIGHT_GOLD, _LEFT_GOLD = 61, 41
+
+_TWO: Final = (_ROOK, _BISHOP)
+_FOUR: Final = (*_TWO, _RIGHT_LANCE, _LEFT_LANCE)
+_SIX: Final = (*_FOUR, _RIGHT_KNIGHT, _LEFT_KNIGHT)
+_EIGHT: Final = (*_SIX, _RIGHT_SILVER, _LEFT_SILVER)
+
+_REMOVED: Final[dict[str, tuple[int, ...]]] = {
+    "平手": (),
+    "香落ち": (_LEFT_LANCE,),
+    "右香落ち": (_RIGHT_LANCE,),
+    "角落ち": (_BISHOP,),
+    "飛車落ち": (_ROOK,),
+    "飛香落ち": (_ROOK, _LEFT_LANCE),
+    "二枚落ち": _TWO,
+    "三枚落ち": (*_TWO, _LEFT_LANCE),
+    "四枚落ち": _FOUR,
+    "五枚落ち": (*_FOUR, _RIGHT_KNIGHT),
+    "左五枚落ち": (*_FOUR, _LEFT_KNIGHT),
+    "六枚落ち": _SIX,
+    "左七枚落ち": (*_SIX, _LEFT_SILVER),
+    "右七枚落ち": (*_SIX, _RIGHT_SILVER),
+    "七枚落ち": (*_SIX, _LEFT_SILVER),
+    "八枚落ち": _EIGHT,
+    "十枚落ち": (*_EIGHT, _RIGHT_GOLD, _LEFT_GOLD),
+}
+
+
+def _start(removed: tuple[int, ...]) -> Diagram:
+    board = list(STARTPOS.board)
+    for digits in removed:
+        board[square(digits // 10, digits % 10)] = None
+    # The one who gives a handicap moves first.
+    return Diagram(tuple(board), turn=Color.WHITE if removed else Color.BLACK)
+
+
+HANDICAPS: Final = {name: _start(removed) for name, removed in _REMOVED.items()}
+"""Start positions by name."""
+
+_NAMES: Final = {start: name for name, start in reversed(HANDICAPS.items())}
+
+
+def handicap_name(start: Diagram) -> str | None:
+    """The name of a start position, if it has one."""
+    return _NAMES.get(start)

@@ -11,26 +11,79 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from keisei.constants import BOARD_SIZE
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.japanese import (
     MARKS,
     PIECE_NAMES,
     PIECE_PATTERN,
     RANK_SIGNS,
     format_square,
+    format_summary,
     scan_ending,
     scan_mark,
     scan_piece,
     scan_target,
 )
+from keisei.shogi.notation.kif import TreeReader, remark_lines
 from keisei.shogi.notation.preamble import preamble_lines, side_names
-from keisei.shogi.notation.reach import origins
+from keisei.shogi.notation.reader import Replay, Scanner, SourceLine
 from keisei.shogi.notation.record import GameRecord, RecordedMove, Result
-from keisei.shogi.notation.replay import Replay
-from keisei.shogi.notation.summary import format_summary
-from keisei.shogi.notation.text import Scanner, SourceLine
-from keisei.shogi.notation.tree import TreeReader, remark_lines
-from keisei.shogi.pieces import HAND_KINDS, Color, Piece, PieceKind
+from keisei.shogi.tables import (
+    BISHOP,
+    CLASS_OF_KIND,
+    DIRECTIONS,
+    DRAGON,
+    GOLD,
+    HORSE,
+    KING,
+    KNIGHT,
+    LANCE,
+    PAWN,
+    ROOK,
+    SILVER,
+)
+from keisei.shogi.types import (
+    HAND_KINDS,
+    Color,
+    Move,
+    Piece,
+    PieceKind,
+)
+
+_Directions = tuple[tuple[int, int], ...]
+
+_STEPS: Final[dict[int, _Directions]] = {
+    **{stepper: DIRECTIONS[stepper] for stepper in (PAWN, KNIGHT, SILVER, GOLD, KING)},
+    HORSE: DIRECTIONS[ROOK],
+    DRAGON: DIRECTIONS[BISHOP],
+}
+_SLIDES: Final[dict[int, _Directions]] = {
+    LANCE: DIRECTIONS[PAWN],
+    BISHOP: DIRECTIONS[BISHOP],
+    ROOK: DIRECTIONS[ROOK],
+    HORSE: DIRECTIONS[BISHOP],
+    DRAGON: DIRECTIONS[ROOK],
+}
+
+
+def origins(board: Sequence[Piece | None], piece: Piece, target: int) -> list[int]:
+    """The squares from which a piece of this kind and colour reaches the target."""
+    forward = 1 if piece.color is Color.BLACK else -1
+    piece_class = int(CLASS_OF_KIND[piece.kind])
+    reached = []
+    for directions, reach in ((_STEPS, 1), (_SLIDES, BOARD_SIZE)):
+        for rows, columns in directions.get(piece_class, ()):
+            row, column = divmod(target, BOARD_SIZE)
+            for _ in range(reach):  # backwards, from the target to where the piece may stand
+                row, column = row - rows * forward, column - columns * forward
+                if not (0 <= row < BOARD_SIZE and 0 <= column < BOARD_SIZE):
+                    break
+                found = board[row * BOARD_SIZE + column]
+                if found == piece:
+                    reached.append(row * BOARD_SIZE + column)
+                if found is not None:
+                    break
+    return reached
+
 
 UP: Final = "上"
 SIDEWAYS: Final = "寄"

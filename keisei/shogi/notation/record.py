@@ -12,15 +12,12 @@ from enum import Enum
 from typing import Final
 
 from keisei.errors import IllegalMoveError
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
 from keisei.shogi.notation import headers as header
-from keisei.shogi.notation.replay import Replay
+from keisei.shogi.notation.reader import Replay, text_lines
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
-from keisei.shogi.notation.text import text_lines
-from keisei.shogi.pieces import Color
 from keisei.shogi.rules import Outcome, Termination
+from keisei.shogi.types import Color, Diagram, Move
 
 STARTPOS: Final = parse_sfen(STARTPOS_SFEN)
 """The usual start position."""
@@ -284,7 +281,7 @@ class GameRecord:
 
     def _repr_html_(self) -> str:
         """The last board and the moves, for notebooks."""
-        from keisei.shogi.notation.record_html import record_html  # which imports this module
+        from keisei.shogi.render.html import record_html
 
         return record_html(self)
 

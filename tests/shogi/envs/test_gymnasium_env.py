@@ -11,7 +11,14 @@ from gymnasium.utils.env_match import check_environments_match
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import IllegalMoveError
-from keisei.shogi import Color, Move, PolicyOutputMapper, ShogiGame, Termination, feature_spec
+from keisei.shogi import (
+    Color,
+    Move,
+    PolicyOutputMapper,
+    ShogiGame,
+    Termination,
+    feature_spec,
+)
 from keisei.shogi.envs import ShogiEnv
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.packed import pack_game

@@ -11,7 +11,12 @@ from gymnasium.vector.utils import batch_space
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import IllegalMoveError
-from keisei.shogi import Color, Move, PolicyOutputMapper, Termination
+from keisei.shogi import (
+    Color,
+    Move,
+    PolicyOutputMapper,
+    Termination,
+)
 from keisei.shogi.envs import ShogiEnv, ShogiVectorEnv
 
 MATE_IN_ONE = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"

@@ -10,7 +10,7 @@ import pytest
 
 from keisei.errors import IllegalPositionError, KeiseiError, NotationError
 from keisei.shogi import DeclarationRule, ShogiGame, feature_spec
-from keisei.shogi.envs.one_game import GameSettings, opponents_view
+from keisei.shogi.envs.env_game import GameSettings, opponents_view
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.packed import pack_game
 from tests.positions import random_endgames, random_games

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keisei.errors import IllegalPositionError
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
-from keisei.shogi.notation.handicaps import HANDICAPS
-from keisei.shogi.notation.record import STARTPOS, Ending, GameRecord, RecordedMove, Result
-from keisei.shogi.pieces import Color, Piece, PieceKind
+from keisei.shogi.notation.japanese import HANDICAPS
+from keisei.shogi.notation.record import (
+    STARTPOS,
+    Ending,
+    GameRecord,
+    RecordedMove,
+    Result,
+)
+from keisei.shogi.types import Color, Diagram, Move, Piece, PieceKind
 
 _CROWD = (
     [PieceKind.GOLD] * 4

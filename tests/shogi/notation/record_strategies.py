@@ -6,8 +6,6 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from keisei.constants import MAX_MOVE_NUMBER
-from keisei.shogi.diagram import Diagram
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.record import (
     MAX_SECONDS,
@@ -18,6 +16,7 @@ from keisei.shogi.notation.record import (
     Result,
     Variation,
 )
+from keisei.shogi.types import Diagram, Move
 from tests.shogi.notation.random_records import crowded_start, handicap_start, random_moves
 
 whole_seconds = st.integers(0, MAX_SECONDS).map(float) | st.just(float(MAX_SECONDS))

@@ -3,11 +3,16 @@
 import pytest
 
 from keisei.errors import NotationError
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.csa import read_csa, write_csa
-from keisei.shogi.notation.record import STARTPOS, Ending, GameRecord, RecordedMove, Result
+from keisei.shogi.notation.record import (
+    STARTPOS,
+    Ending,
+    GameRecord,
+    RecordedMove,
+    Result,
+)
 from keisei.shogi.notation.sfen import format_sfen, parse_sfen
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color, Move
 
 SAMPLE = """\
 'CSA encoding=UTF-8

@@ -13,8 +13,8 @@ from keisei.errors import NotationError
 from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
+from keisei.shogi.notation.reader import decode
 from keisei.shogi.notation.record import GameRecord, RecordedMove, Variation
-from keisei.shogi.notation.text import decode
 from tests.shogi.notation.random_records import crowded_start, random_moves, random_record
 
 Reader = Callable[[str], Any]

@@ -9,9 +9,8 @@ import pytest
 
 from keisei.errors import IllegalPositionError, NotationError
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
-from keisei.shogi.notation.ki2 import format_move, read_ki2, write_ki2
-from keisei.shogi.notation.reach import origins
+from keisei.shogi.notation.ki2 import format_move, origins, read_ki2, write_ki2
+from keisei.shogi.notation.reader import Replay
 from keisei.shogi.notation.record import (
     Ending,
     GameRecord,
@@ -19,9 +18,8 @@ from keisei.shogi.notation.record import (
     Result,
     Variation,
 )
-from keisei.shogi.notation.replay import Replay
 from keisei.shogi.notation.sfen import parse_sfen
-from keisei.shogi.pieces import Color, parse_square
+from keisei.shogi.types import Color, Move, parse_square
 from tests.shogi.notation.random_records import crowded_start
 
 SAMPLE = """\

@@ -3,8 +3,7 @@
 import pytest
 
 from keisei.errors import NotationError
-from keisei.shogi.moves import Move
-from keisei.shogi.notation.handicaps import HANDICAPS
+from keisei.shogi.notation.japanese import HANDICAPS
 from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.record import (
     STARTPOS,
@@ -15,7 +14,7 @@ from keisei.shogi.notation.record import (
     Variation,
 )
 from keisei.shogi.notation.sfen import format_sfen, parse_sfen
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color, Move
 
 SAMPLE = """\
 # ---- a line for people ----

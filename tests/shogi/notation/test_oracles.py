@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 
 from keisei.shogi.notation.csa import read_csa, write_csa
-from keisei.shogi.notation.handicaps import HANDICAPS
-from keisei.shogi.notation.ki2 import format_move, read_ki2, write_ki2
+from keisei.shogi.notation.japanese import HANDICAPS
+from keisei.shogi.notation.ki2 import format_move, origins, read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
-from keisei.shogi.notation.reach import origins
-from keisei.shogi.notation.record import STARTPOS, Ending, GameRecord, Result
-from keisei.shogi.notation.replay import Replay
+from keisei.shogi.notation.reader import Replay
+from keisei.shogi.notation.record import (
+    STARTPOS,
+    Ending,
+    GameRecord,
+    Result,
+)
 from keisei.shogi.notation.sfen import format_sfen
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color
 from tests.shogi.notation.random_records import (
     crowded_start,
     random_moves,

@@ -7,7 +7,6 @@ import pytest
 
 from keisei.errors import IllegalMoveError, IllegalPositionError
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.headers import TimeLimit, format_moment, parse_moment
 from keisei.shogi.notation.record import (
     MAX_SECONDS,
@@ -19,8 +18,8 @@ from keisei.shogi.notation.record import (
     Variation,
 )
 from keisei.shogi.notation.sfen import parse_sfen
-from keisei.shogi.pieces import Color
 from keisei.shogi.rules import Outcome, Termination
+from keisei.shogi.types import Color, Move
 
 
 def moves(*usi: str) -> list[RecordedMove]:

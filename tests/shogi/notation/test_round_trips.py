@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from keisei.errors import IllegalMoveError
-from keisei.shogi.diagram import Diagram
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.files import format_name, left_out
 from keisei.shogi.notation.headers import TimeLimit
@@ -24,7 +22,7 @@ from keisei.shogi.notation.record import (
     Result,
 )
 from keisei.shogi.notation.sfen import format_position, parse_position, parse_sfen
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color, Diagram, Move
 from tests.shogi.notation.random_records import (
     crowded_start,
     handicap_start,

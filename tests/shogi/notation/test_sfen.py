@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from keisei.errors import IllegalPositionError, KeiseiError, NotationError
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.moves import Move
 from keisei.shogi.notation.sfen import (
     STARTPOS_SFEN,
     format_position,
@@ -16,7 +15,7 @@ from keisei.shogi.notation.sfen import (
     parse_position,
     parse_sfen,
 )
-from keisei.shogi.pieces import Color
+from keisei.shogi.types import Color, Move
 from tests.positions import random_endgames, random_games
 
 MATSURI = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w GR5pnsg 1"

@@ -1,1 +1,0 @@
-"""Networks. They know shapes, not Shogi rules and not configurations."""

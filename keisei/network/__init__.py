@@ -1,0 +1,1 @@
+"""Networks: what predicts moves and values, where it is loaded from, and its kinds."""

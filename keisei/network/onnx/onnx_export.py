@@ -1,0 +1,130 @@
+"""`export_onnx`: a stored network as an ONNX file, which plays where there is no torch."""
+
+import io
+import warnings
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from keisei import __version__
+from keisei.network.onnx.onnx_model import (
+    FORMAT_VERSION,
+    LEGAL,
+    LOGITS,
+    PLANES,
+    VALUE,
+    OnnxError,
+    OnnxFacts,
+    import_onnx,
+    onnx_model,
+)
+from keisei.network.stored import StoredNetwork
+from keisei.network.towers.model import ActorCritic
+from keisei.ppo.losses import legal_log_probs
+from keisei.shogi.packed import Positions
+from keisei.shogi.vector import VectorShogi
+
+OPSET: Final = 17
+"""Version of the ONNX operators: the first with LayerNorm, and onnxruntime knows it since 1.13."""
+
+TOLERANCE: Final = 1e-4
+"""How far probabilities and values may be from torch's."""
+
+_TRIED_GAMES: Final = 16
+_TRIED_PLIES: Final = 40
+
+
+def export_onnx(network: StoredNetwork) -> bytes:
+    """The file that holds a network. It is tried out first: it answers as torch does."""
+    onnx, _ = import_onnx()
+    judging = _Judging(network.model)
+    proto = onnx.ModelProto.FromString(_traced(judging, network.spec.num_planes))
+    facts = OnnxFacts(
+        format_version=FORMAT_VERSION,
+        keisei_version=__version__,
+        run=network.run,
+        timestep=network.timestep,
+        weights_sha256=network.digest,
+        features=network.spec.name,
+        plane_names=network.spec.plane_names,
+        temperature=network.config.evaluation.temperature,
+        mate_plies=network.config.evaluation.mate_plies,
+        ply_limit=network.config.evaluation.ply_limit,
+    )
+    onnx.helper.set_model_props(proto, facts.as_metadata())
+    proto.producer_name, proto.producer_version = "keisei", __version__
+    data: bytes = proto.SerializeToString(deterministic=True)
+    _require_same_answers(data, judging, network)
+    return data
+
+
+class _Judging(nn.Module):
+    """What the file computes: logits, and values whatever the kind of value head."""
+
+    def __init__(self, model: ActorCritic) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, planes: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits ``[B, M]`` and values ``[B]``."""
+        output = self.model.forward_eager(planes, legal)
+        # The tanh of onnxruntime goes beyond 1, by the last bit.
+        return output.logits, self.model.values(output.value).float().clamp(-1.0, 1.0)
+
+
+def _traced(judging: _Judging, num_planes: int) -> bytes:
+    """The ONNX graph of a network, with any number of boards and moves.
+
+    By torch's older exporter. It is deprecated, but does the same in every torch that Keisei allows
+    and needs no further package; the newer one needs onnxscript, whose releases follow torch's.
+    """
+    example = torch.zeros(2, num_planes, 9, 9), torch.zeros(2, 3, dtype=torch.int64)
+    boards, moves = {0: "batch"}, {0: "batch", 1: "moves"}
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        # Deprecated; and parts that are unpacked look to the tracer as if their number could vary.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
+        try:
+            torch.onnx.export(
+                judging,
+                example,
+                buffer,  # type: ignore[arg-type]  # only the newer exporter wants a path
+                input_names=[PLANES, LEGAL],
+                output_names=[LOGITS, VALUE],
+                dynamic_axes={PLANES: boards, LEGAL: moves, LOGITS: moves, VALUE: boards},
+                opset_version=OPSET,
+                dynamo=False,
+            )
+        except (RuntimeError, torch.onnx.OnnxExporterError) as error:
+            raise OnnxError(
+                f"{type(judging.model).__name__} cannot be written as ONNX: {error}"
+            ) from error
+    return buffer.getvalue()
+
+
+def _require_same_answers(data: bytes, judging: _Judging, network: StoredNetwork) -> None:
+    """Ask both: of a plug-in's network, tracing may have kept less than all of it."""
+    env = VectorShogi(_TRIED_GAMES, network.spec, opening_plies=_TRIED_PLIES)
+    width = int(env.legal_counts.max())
+    legal, counts = env.legal_actions[:, :width], env.legal_counts
+    answer = onnx_model(data, Path(network.name), threads=1).predict(
+        Positions(env.packed, legal, counts)
+    )
+    with torch.inference_mode():
+        logits, values = judging(
+            torch.from_numpy(env.planes()), torch.from_numpy(legal.astype(np.int64))
+        )
+        log_probs = legal_log_probs(logits, torch.from_numpy(counts)).numpy()
+    gap = max(
+        float(np.abs(np.exp(answer.log_probs) - np.exp(log_probs)).max()),
+        float(np.abs(answer.values - values.numpy()).max()),
+    )
+    if not gap <= TOLERANCE:  # nor if it is no number
+        raise OnnxError(
+            f"{network.name}: as ONNX it would answer differently, by up to {gap:.2g}; it is not "
+            "written"
+        )

@@ -1,0 +1,339 @@
+"""`load_onnx`: a network out of an ONNX file, ready to be asked. Neither torch nor a run is needed.
+
+A file may come from a stranger. Nothing in it can run code: only the operators of the ONNX standard
+are let in, and no file but itself is read.
+"""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from keisei.config_schema import MatePlies, Text
+from keisei.constants import MAX_PLY_LIMIT
+from keisei.doctor import usable_cpus
+from keisei.errors import KeiseiError
+from keisei.network.predictor import Prediction, padded_width
+from keisei.shogi.features import FeatureSpec, feature_spec
+from keisei.shogi.packed import Positions
+from keisei.system import read_bytes
+
+FORMAT_VERSION: Final = 1
+"""Of inputs, outputs and metadata. A reader refuses versions that it does not know."""
+
+PREFIX: Final = "keisei."
+"""In front of each name among the metadata, which other programs may write to as well."""
+
+PLANES: Final = "planes"
+"""Input ``[batch, planes, 9, 9]`` float32: what `FeatureSpec.encode` writes."""
+
+LEGAL: Final = "legal"
+"""Input ``[batch, moves]`` int64: legal actions; rows are filled up with any action."""
+
+LOGITS: Final = "logits"
+"""Output ``[batch, moves]`` float32, of the actions in `LEGAL`."""
+
+VALUE: Final = "value"
+"""Output ``[batch]`` float32: from -1, lost for the mover, to 1, won."""
+
+
+class OnnxError(KeiseiError):
+    """A network that cannot be written as ONNX, or a file that holds none of Keisei's."""
+
+
+def _from_json(value: object) -> object:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+class OnnxFacts(BaseModel):
+    """The metadata of a file, each under its name with `PREFIX` in front."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    format_version: int
+    keisei_version: Text
+    run: Text
+    """Name of the run that the network comes from."""
+
+    timestep: Annotated[int, Field(ge=0)]
+    """Plies that it had learned from."""
+
+    weights_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """Of the file with the weights in its checkpoint."""
+
+    features: Text
+    """Name of the feature set that it reads."""
+
+    plane_names: Annotated[tuple[str, ...], BeforeValidator(_from_json)] = Field(repr=False)
+    """The planes one by one, as JSON: a plug-in's feature can change without its name."""
+
+    temperature: Annotated[float, Field(ge=0.0)]
+    """Of its moves where its run measures it."""
+
+    mate_plies: MatePlies
+    """Mates of up to so many plies are played by rule where its run measures it."""
+
+    ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)]
+    """The ply at which games are drawn where its run measures it; it sees how far that is."""
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, str]) -> Self:
+        """Read the metadata of a file; `OnnxError` says what is wrong with them."""
+        named = {
+            name.removeprefix(PREFIX): text
+            for name, text in metadata.items()
+            if name.startswith(PREFIX)
+        }
+        if "format_version" not in named:
+            raise OnnxError("it is no network of Keisei: keisei export writes such files")
+        if named["format_version"] != str(FORMAT_VERSION):
+            raise OnnxError(
+                f"its format is version {named['format_version']!r}, and only {FORMAT_VERSION} "
+                "is known here: is it of a newer Keisei?"
+            )
+        try:
+            return cls.model_validate(named)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            name = PREFIX + ".".join(map(str, problem["loc"]))
+            raise OnnxError(f"its metadata are damaged: {name}: {problem['msg']}") from None
+
+    def as_metadata(self) -> dict[str, str]:
+        """What `from_metadata` reads."""
+        return {
+            PREFIX + name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in self.model_dump(mode="json").items()
+        }
+
+    @property
+    def spec(self) -> FeatureSpec:
+        """The planes that the network reads; `OnnxError` if they are other planes here."""
+        try:
+            spec = feature_spec(self.features)
+        except KeiseiError as error:
+            raise OnnxError(f"it reads planes that are unknown here: {error}") from None
+        if spec.plane_names != self.plane_names:
+            raise OnnxError(f"the planes of {self.features} are others here than in the file")
+        return spec
+
+
+SUFFIX: Final = ".onnx"
+"""How the names of such files end."""
+
+BATCH: Final = 256
+"""Positions per call on a CPU, as for torch: larger batches fall out of its cache."""
+
+_STANDARD_DOMAINS: Final = ("", "ai.onnx")
+_CPU: Final = "CPUExecutionProvider"
+_CUDA: Final = "CUDAExecutionProvider"
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxModel:
+    """A network that was exported; it is a `keisei.network.predictor.Predictor`."""
+
+    path: Path
+    facts: OnnxFacts
+    spec: FeatureSpec = field(repr=False)
+    """The planes that it reads."""
+
+    digest: str
+    """SHA-256 of the file."""
+
+    _session: Any = field(repr=False)
+    """Of onnxruntime, which has no types."""
+
+    @property
+    def name(self) -> str:
+        """Run, step and kind, for people: ``quickstart@163840.onnx``."""
+        return f"{self.facts.run}@{self.facts.timestep}{SUFFIX}"
+
+    @property
+    def identity(self) -> str:
+        """Its name, and a sum of the file: no other file has the same, whatever it claims to be."""
+        return f"{self.name}#{self.digest[:12]}"
+
+    @property
+    def temperature(self) -> float:
+        """Of its moves where its run measures it."""
+        return self.facts.temperature
+
+    @property
+    def mate_plies(self) -> int:
+        """Mates of up to so many plies are played by rule where its run measures it."""
+        return self.facts.mate_plies
+
+    @property
+    def ply_limit(self) -> int:
+        """The ply at which games are drawn where its run measures it."""
+        return self.facts.ply_limit
+
+    @cached_property
+    def _step(self) -> int | None:
+        """Positions per call; None: all at once."""
+        return BATCH if self._session.get_providers()[0] == _CPU else None
+
+    def predict(self, positions: Positions) -> Prediction:
+        """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
+        packed, legal_actions, legal_counts = positions
+        width = padded_width(legal_counts, legal_actions.shape[1])
+        planes = self.spec.encode(packed)
+        log_probs = np.empty((len(packed), width), dtype=np.float32)
+        values = np.empty(len(packed), dtype=np.float32)
+        step = self._step or len(packed)
+        for start in range(0, len(packed), step):
+            rows = slice(start, start + step)
+            logits, values[rows] = self._run(planes[rows], legal_actions[rows, :width])
+            log_probs[rows] = _log_softmax(logits, legal_counts[rows])
+        return Prediction(log_probs, values)
+
+    def _run(
+        self, planes: npt.NDArray[np.float32], legal: npt.NDArray[np.uint16]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        inputs = {PLANES: planes, LEGAL: legal.astype(np.int64)}
+        logits, values = self._session.run([LOGITS, VALUE], inputs)
+        return logits, values
+
+
+def load_onnx(path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel:
+    """The network of a file that ``keisei export`` wrote.
+
+    Args:
+        path: of the file.
+        threads: that compute on the CPU; 0: one for each core.
+        device: ``cpu``, ``cuda``, ``cuda:1`` or ``auto``, the first GPU if there is one.
+
+    Raises:
+        KeiseiError: It cannot be read, or is not what it should be; the message says why.
+    """
+    return onnx_model(read_bytes(path), path, threads, device=device)
+
+
+def onnx_model(data: bytes, path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel:
+    """What `load_onnx` makes of the bytes of a file; `path` is what errors call it."""
+    onnx, runtime = import_onnx()
+    try:
+        facts = OnnxFacts.from_metadata(_checked_metadata(onnx, data))
+        spec = facts.spec
+        session = _new_session(runtime, data, threads, device)
+        model = OnnxModel(path, facts, spec, hashlib.sha256(data).hexdigest(), session)
+        _require_answers(model)
+    except OnnxError as error:
+        raise OnnxError(f"{path}: {error}") from error
+    return model
+
+
+def import_onnx() -> tuple[ModuleType, ModuleType]:
+    """The packages onnx and onnxruntime; `OnnxError` says how to get what is missing."""
+    try:
+        import onnx
+        import onnxruntime  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        raise OnnxError(
+            f'ONNX files need the package {error.name}: python -m pip install "keisei[onnx]"'
+        ) from error
+    return onnx, onnxruntime
+
+
+def choose_providers(
+    device: str, available: list[str]
+) -> list[str | tuple[str, Mapping[str, object]]]:
+    """What onnxruntime calls a device, the first choice first.
+
+    >>> choose_providers("auto", ["CPUExecutionProvider"])
+    ['CPUExecutionProvider']
+    >>> choose_providers("cuda:1", ["CUDAExecutionProvider", "CPUExecutionProvider"])
+    [('CUDAExecutionProvider', {'device_id': 1}), 'CPUExecutionProvider']
+    """
+    kind, _, index = device.partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (index and (kind != "cuda" or not index.isdecimal())):
+        raise OnnxError(f"device {device}: ONNX files run on auto, cpu, cuda or cuda:N")
+    if kind == "cuda" and _CUDA not in available:
+        raise OnnxError(f"device {device}: this needs the package onnxruntime-gpu and a CUDA GPU")
+    if kind == "cpu" or _CUDA not in available:
+        return [_CPU]
+    return [(_CUDA, {"device_id": int(index or 0)}), _CPU]
+
+
+def _checked_metadata(onnx: ModuleType, data: bytes) -> dict[str, str]:
+    """The metadata of a file in which there is nothing but a network."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except DecodeError:
+        raise OnnxError("it is no ONNX file, or it is damaged") from None
+    for message in _messages(model):
+        if isinstance(message, onnx.TensorProto) and (
+            message.external_data or message.data_location == onnx.TensorProto.EXTERNAL
+        ):
+            raise OnnxError("its weights are in another file: networks of Keisei are in one file")
+        if isinstance(message, onnx.NodeProto) and message.domain not in _STANDARD_DOMAINS:
+            raise OnnxError(
+                f"it has the operator {message.domain}.{message.op_type}, which is not of the ONNX "
+                "standard: networks of Keisei have none of those"
+            )
+    return {entry.key: entry.value for entry in model.metadata_props}
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """A message of protobuf, and all those in it."""
+    yield message
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is not None:
+            for part in value if isinstance(value, Iterable) else (value,):
+                yield from _messages(part)
+
+
+def _new_session(runtime: ModuleType, data: bytes, threads: int, device: str) -> Any:
+    providers = choose_providers(device, runtime.get_available_providers())
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads or usable_cpus()
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # what goes wrong is raised, not written to the terminal
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # as it was checked
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of falling back to the CPU: see below
+            session = runtime.InferenceSession(data, options, providers=providers)
+    except Exception as error:  # its errors have no base of their own
+        raise OnnxError(f"onnxruntime cannot load it: {_in_one_line(error)}") from error
+    if device.startswith("cuda") and _CUDA not in session.get_providers():
+        raise OnnxError(f"device {device}: onnxruntime cannot use the GPU, only the CPU")
+    return session
+
+
+def _require_answers(model: OnnxModel) -> None:
+    """Ask for two boards and three moves, to find out now whether the answers are what they say."""
+    planes = np.zeros((2, *model.spec.shape), dtype=np.float32)
+    try:
+        logits, values = model._run(planes, np.zeros((2, 3), dtype=np.uint16))
+    except Exception as error:  # its errors have no base of their own
+        raise OnnxError(f"it does not answer as it should: {_in_one_line(error)}") from error
+    found = [f"{array.dtype}{list(array.shape)}" for array in (logits, values)]
+    if found != ["float32[2, 3]", "float32[2]"]:
+        raise OnnxError(f"for two boards and three moves it answers {' and '.join(found)}")
+
+
+def _log_softmax(
+    logits: npt.NDArray[np.float32], counts: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float32]:
+    """Log-probabilities ``[B, M]`` of the first `counts` of each row; minus infinity beyond."""
+    is_legal = np.arange(logits.shape[1]) < counts[:, None]
+    logits = np.where(is_legal, logits, np.float32(-np.inf))
+    logits -= logits.max(axis=1, keepdims=True)
+    result: npt.NDArray[np.float32] = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    return result
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,1 @@
+"""Networks in torch: residual and transformer towers over planes."""

@@ -1,0 +1,410 @@
+"""`Compute`: the device, precision and compiler that a network runs with here.
+
+>>> compute = choose_compute(DeviceConfig(device="cpu"))
+>>> compute.device, compute.autocast_dtype, compute.needs_scaler
+(device(type='cpu'), None, False)
+"""
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from keisei.benchmark.network_speed import (
+    COMPILED,
+    LAID_OUT,
+    measure_paths,
+    sample_batch,
+)
+from keisei.config_schema import DeviceConfig
+from keisei.constants import BOARD_SIZE
+from keisei.doctor import usable_cpus
+from keisei.errors import DeviceError
+from keisei.network.towers.model import ActorCritic, Output, lay_out
+from keisei.shogi.jit import cache_directory
+from keisei.system import module_environment
+
+logger = logging.getLogger(__name__)
+
+CACHE_VARIABLE: Final = "TORCHINDUCTOR_CACHE_DIR"
+SHARED_CACHE: Final = "torchinductor_"
+"""How the name of torch's own cache directory begins; the user's name follows."""
+
+TRIAL_BATCH: Final = 4
+TRIAL_MOVES: Final = 3
+
+Forward = Callable[[Tensor, Tensor], Output]
+
+
+def compile_forward(
+    model: ActorCritic,
+    *,
+    autocast: Callable[[], AbstractContextManager[object]] = nullcontext,
+    backend: str = "inductor",
+) -> bool:
+    """Compile what `model` does when it is called, for acting and for learning; say if it worked.
+
+    Both are tried out at once, the backward pass included, so that an error shows here and not in
+    the middle of a run. After an error the model is as it was, and a warning is logged.
+
+    Args:
+        model: stays the same object with the same parameters; copies of it are not compiled.
+        autocast: makes the context in which the model will be called.
+        backend: of `torch.compile`.
+    """
+    private_cache = _use_private_cache()
+    try:
+        # Batches and legal lists come in all sizes. On a CPU, code for any size is as fast as code
+        # for one size, and to compile again for each size would take half a minute each time.
+        compiled = torch.compile(model.forward_eager, dynamic=True, backend=backend)
+        with autocast():
+            _try_out(model, compiled)
+    except Exception as error:  # noqa: BLE001 - compilers fail in all ways, and eager always works
+        _warn(error)
+        if private_cache is not None:
+            # A process that was killed while compiling may have left half a file there.
+            shutil.rmtree(private_cache, ignore_errors=True)
+        return False
+    model.compiled = CompiledForward(model, compiled)
+    return True
+
+
+class CompiledForward:
+    """`ActorCritic.forward_eager`, compiled; the model goes back to the original after an error."""
+
+    def __init__(self, model: ActorCritic, compiled: Forward) -> None:
+        self._model = model
+        self._compiled = compiled
+
+    def __call__(self, planes: Tensor, legal: Tensor) -> Output:
+        """The same as ``model.forward_eager(planes, legal)``."""
+        try:
+            # Code is compiled for a memory layout: a list cut out of a longer one has another.
+            return self._compiled(planes, legal.contiguous())
+        except torch.OutOfMemoryError:
+            raise  # not the compiler's fault: the caller makes its batch smaller
+        except Exception as error:  # noqa: BLE001 - see compile_forward
+            _warn(error)
+            self._model.compiled = None
+            return self._model.forward_eager(planes, legal)
+
+
+def _try_out(model: ActorCritic, forward: Forward) -> None:
+    device = next(model.parameters()).device
+    planes = torch.zeros(TRIAL_BATCH, model.in_planes, BOARD_SIZE, BOARD_SIZE, device=device)
+    legal = torch.zeros(TRIAL_BATCH, TRIAL_MOVES, dtype=torch.int64, device=device)
+    with torch.inference_mode():
+        forward(planes, legal)
+    with torch.enable_grad():
+        output = forward(planes, legal)
+        learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        # Not backward(): the gradients that the model holds stay as they are.
+        torch.autograd.grad(output.logits.sum() + output.value.sum(), learned)
+
+
+def _warn(error: Exception) -> None:
+    lines = str(error).strip().splitlines()
+    logger.warning(
+        "torch.compile failed, going on without it: %s: %s",
+        type(error).__name__,
+        lines[0] if lines else "no message",
+    )
+
+
+def _use_private_cache() -> Path | None:
+    """Keep compiled code apart from other programs'; None if the user has chosen a directory.
+
+    Torch's own directory is shared by all programs of a user, and what one of them leaves half
+    written when it is killed breaks the others.
+    """
+    directory = cache_directory().parent / "inductor"
+    chosen = os.environ.get(CACHE_VARIABLE)
+    # Torch itself sets the variable to its shared directory, as soon as its compiler is imported.
+    if chosen is not None and not Path(chosen).name.startswith(SHARED_CACHE):
+        return directory if Path(chosen) == directory else None
+    os.environ[CACHE_VARIABLE] = str(directory)
+    return directory
+
+
+PROBE_SECONDS: Final = 120.0
+"""How long the probe may take; it needs a few seconds, most of them to import torch."""
+
+PROBE_BATCH: Final = 16
+PROBE_STEPS: Final = 3
+PROBE_PLANES: Final = 46
+PROBE_SETTINGS: Final = {
+    "tower_depth": 2,
+    "tower_width": 64,
+    "se_ratio": 0.25,
+    "activation": "relu",
+    "policy_head": "from_to",
+    "policy_width": 32,
+    "value_head": "tanh",
+    "value_width": 64,
+}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What came of trying a precision."""
+
+    speedup: float
+    """Training steps per second over those of float32; 0 if the process did not survive."""
+
+    failure: str
+    """Why it did not survive; empty if it did."""
+
+    @property
+    def survived(self) -> bool:
+        """Whether the precision can be used at all."""
+        return not self.failure
+
+
+@cache
+def probe_precision(device: str, dtype: torch.dtype, threads: int) -> Probe:
+    """Try training steps under autocast to `dtype` in another process. Done once per process."""
+    name = str(dtype).removeprefix("torch.")
+    command = [sys.executable, "-m", "keisei.network.towers.device", device, name, str(threads)]
+    try:
+        result = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            env=module_environment(),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Probe(0.0, f"no answer after {PROBE_SECONDS:g} s")
+    if result.returncode != 0:
+        return Probe(0.0, _cause(result.returncode, result.stderr))
+    return Probe(float(result.stdout), "")
+
+
+def _cause(code: int, errors: str) -> str:
+    if code < 0:
+        return f"the processor or the system ended it with {signal.Signals(-code).name}"
+    lines = errors.strip().splitlines()
+    return lines[-1] if lines else f"exit code {code}"
+
+
+def measure_speedup(device: str, dtype: torch.dtype) -> float:
+    """How many times as fast as in float32 a training step is under autocast to `dtype`."""
+    from keisei.network.model_factory import model_factory
+
+    for model_type in ("transformer", "resnet"):
+        model = model_factory(model_type, PROBE_PLANES, **PROBE_SETTINGS).to(device)
+        planes = torch.rand(PROBE_BATCH, PROBE_PLANES, 9, 9, device=device)
+        legal = torch.arange(PROBE_BATCH, device=device).expand(PROBE_BATCH, -1)
+
+        def step(enabled: bool) -> None:
+            with torch.autocast(device, dtype=dtype, enabled=enabled):
+                output = model(planes, legal)  # noqa: B023 - called within the same iteration
+            loss = output.logits.logsumexp(1).mean() + output.value.square().mean()
+            loss.backward()
+            if not loss.isfinite().item():  # item() also waits for the device
+                raise ArithmeticError(f"{dtype} gives a loss of {loss.item()}")
+
+        seconds = {enabled: _best_seconds(step, enabled) for enabled in (False, True)}
+    return seconds[False] / seconds[True]
+
+
+def _best_seconds(step: Callable[[bool], None], enabled: bool) -> float:
+    step(enabled)
+    best = float("inf")
+    for _ in range(PROBE_STEPS):
+        start = time.perf_counter()
+        step(enabled)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    """``python -m keisei.network.towers.device DEVICE DTYPE THREADS``."""
+    device, name, threads = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    sys.stdout.write(f"{measure_speedup(device, getattr(torch, name))}\n")
+
+
+__all__ = ["Compute", "choose_compute", "choose_device", "measure_paths"]
+
+
+DTYPES: Final = {"bf16": torch.bfloat16, "fp16": torch.float16}
+FIRST_BF16_CAPABILITY: Final = (8, 0)
+"""CUDA compute capability from which on bfloat16 is computed by the hardware (Ampere)."""
+
+DETERMINISTIC_CUBLAS: Final = ":4096:8"
+AUTO_BATCH: Final = 256
+"""Batch by which ``compile=auto`` judges."""
+
+Model = TypeVar("Model", bound=ActorCritic)
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Where and how networks compute."""
+
+    device: torch.device
+    autocast_dtype: torch.dtype | None
+    """What autocast goes down to; None: float32 throughout."""
+
+    compile: Literal["off", "on", "auto"]
+    """Whether `compiled` compiles; auto: if it is measured to be faster."""
+
+    channels_last: bool
+    """Whether convolutions keep the channels of a square next to each other in memory."""
+
+    threads: int
+    """Threads of torch."""
+
+    deterministic: bool
+    """Whether the same run gives the same weights, bit by bit."""
+
+    @property
+    def needs_scaler(self) -> bool:
+        """Whether gradients need a `GradScaler`: those of float16 underflow without."""
+        return self.autocast_dtype is torch.float16
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """The context for forward passes and losses."""
+        if self.autocast_dtype is None:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=self.autocast_dtype)
+
+    def prepare(self, model: Model) -> Model:
+        """Set torch's threads and determinism for this process, and move `model` to its place."""
+        self._set_up_torch()
+        model.to(self.device)
+        if self.channels_last:
+            lay_out(model, torch.channels_last)
+        return model
+
+    def compiled(self, model: Model) -> Model:
+        """Compile what a call of the prepared `model` does, if that is chosen and works here.
+
+        It is the same object with the same parameters, whether it was compiled or not.
+        """
+        if self.compile == "on" or (self.compile == "auto" and self._is_faster_compiled(model)):
+            compile_forward(model, autocast=self.autocast)
+        return model
+
+    def _is_faster_compiled(self, model: ActorCritic) -> bool:
+        # Measured in float32, also under autocast: what the compiler saves is the memory traffic
+        # between layers, and there is as much of that in either precision.
+        speeds = {s.path: s for s in measure_paths(model, sample_batch(model, AUTO_BATCH))}
+        if COMPILED not in speeds:
+            return False
+        acting, learning = (
+            getattr(speeds[COMPILED], name) / getattr(speeds[LAID_OUT], name)
+            for name in ("acting_ratio", "learning_ratio")
+        )
+        logger.info("compiled, acting is %.2fx and learning %.2fx as fast", acting, learning)
+        return bool(1 / acting + 1 / learning < 2)
+
+    def _set_up_torch(self) -> None:
+        torch.set_num_threads(self.threads)
+        if self.deterministic:
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", DETERMINISTIC_CUBLAS)
+        # Without a deterministic kernel for some operation a run should warn, not stop.
+        # Asked for needlessly, it imports the compiler: half of the time that an engine starts in.
+        if self.deterministic or torch.are_deterministic_algorithms_enabled():
+            torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
+        torch.backends.cudnn.benchmark = not self.deterministic
+
+
+def choose_compute(config: DeviceConfig) -> Compute:
+    """What `config` asks for, made concrete for this machine."""
+    device = choose_device(config.device)
+    threads = config.torch_threads or usable_cpus()
+    return Compute(
+        device=device,
+        autocast_dtype=_autocast_dtype(config.mixed_precision, device, threads),
+        compile=config.compile,
+        channels_last=device.type != "mps",  # not faster there, and not all kernels know it
+        threads=threads,
+        deterministic=config.deterministic,
+    )
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of this name; auto: the best there is.
+
+    Raises:
+        DeviceError: It is not there.
+    """
+    if name == "auto":
+        if torch.cuda.is_available():
+            name = "cuda"
+        else:
+            name = "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise DeviceError(f"device {name!r} does not exist; there are {_devices()}") from None
+    number = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    is_there = {
+        "cpu": True,
+        "cuda": (device.index or 0) < number,
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not is_there.get(device.type, False):
+        raise DeviceError(f"device {name!r} is not available; there are {_devices()}")
+    return device
+
+
+def _devices() -> str:
+    names = ["auto", "cpu"]
+    if torch.cuda.is_available():
+        names += ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        names.append("mps")
+    return ", ".join(names)
+
+
+def _autocast_dtype(choice: str, device: torch.device, threads: int) -> torch.dtype | None:
+    if choice == "off":
+        return None
+    if choice == "auto":
+        return _fastest_dtype(device, threads)
+    if device.type == "cuda":
+        if choice == "bf16" and not _has_bf16(device):
+            raise DeviceError(f"mixed_precision bf16: {device} is too old for it; use fp16 or auto")
+        return DTYPES[choice]
+    probe = probe_precision(device.type, DTYPES[choice], threads)
+    if not probe.survived:
+        raise DeviceError(
+            f"mixed_precision {choice} does not work on this {device.type}: a trial in another "
+            f"process failed ({probe.failure}); use off or auto"
+        )
+    return DTYPES[choice]
+
+
+def _fastest_dtype(device: torch.device, threads: int) -> torch.dtype | None:
+    if device.type == "cuda":
+        return torch.bfloat16 if _has_bf16(device) else torch.float16
+    probe = probe_precision(device.type, torch.bfloat16, threads)
+    if probe.survived and probe.speedup > 1.0:
+        return torch.bfloat16
+    reason = f"{probe.speedup:.2f}x as fast" if probe.survived else probe.failure
+    logger.info("mixed precision stays off: bf16 on this %s: %s", device.type, reason)
+    return None
+
+
+def _has_bf16(device: torch.device) -> bool:
+    return torch.cuda.get_device_capability(device) >= FIRST_BF16_CAPABILITY
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""`SquareTransformer`: attention among the 81 squares."""
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from keisei.constants import NUM_SQUARES
+from keisei.errors import ModelError
+from keisei.network.towers.model import (
+    BEFORE_ACTIVATION,
+    SMALL,
+    ActorCritic,
+    SqueezeExcitation,
+    Trunk,
+    make_activation,
+    start,
+)
+
+ATTENTION_HEADS: Final = 4
+FEED_FORWARD_RATIO: Final = 2
+"""Hidden width of the feed-forward part over the width of the tower."""
+
+FEATURE_SIZE: Final = 0.2
+"""What the heads read starts about as large as what a residual tower gives them."""
+
+POSITION_SCALE: Final = 0.02
+"""Standard deviation of what the squares' own vectors start with."""
+
+
+class TransformerTower(Trunk):
+    """A linear embedding of each square's planes, then `depth` transformer layers.
+
+    LayerNorm looks at one square of one sample at a time, so samples stay independent.
+    """
+
+    input_weight = "stem.weight"
+
+    def __init__(
+        self, in_planes: int, depth: int, width: int, se_ratio: float, activation: str
+    ) -> None:
+        if width % ATTENTION_HEADS:
+            raise ModelError(
+                f"tower_width is {width}, for the transformer it must be a multiple of its "
+                f"{ATTENTION_HEADS} attention heads"
+            )
+        super().__init__()
+        self.width = width
+        self.stem = nn.Linear(in_planes, width)
+        start(self.stem, 1.0)
+        self.place = nn.Parameter(torch.randn(NUM_SQUARES, width) * POSITION_SCALE)
+        self.blocks = nn.Sequential(
+            *(TransformerLayer(width, se_ratio, activation) for _ in range(depth))
+        )
+        self.norm = nn.LayerNorm(width)
+        nn.init.constant_(self.norm.weight, FEATURE_SIZE)
+
+    def forward(self, planes: Tensor) -> Tensor:
+        """Features of squares ``[B, 81, W]`` of ``planes[B, C, 9, 9]``."""
+        squares = self.stem(planes.flatten(2).transpose(1, 2)) + self.place
+        result: Tensor = self.norm(self.blocks(squares))
+        return result
+
+
+class SquareTransformer(ActorCritic):
+    """Transformer whose tokens are the squares of the board."""
+
+    trunk_type = TransformerTower
+
+
+class TransformerLayer(nn.Module):
+    """Attention and a feed-forward part, each with a norm before and a way around."""
+
+    def __init__(self, width: int, se_ratio: float, activation: str) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(width)
+        self.attention = SquareAttention(width)
+        self.forward_norm = nn.LayerNorm(width)
+        self.expand = nn.Linear(width, FEED_FORWARD_RATIO * width)
+        self.activation = make_activation(activation)
+        self.contract = nn.Linear(FEED_FORWARD_RATIO * width, width)
+        self.se = SqueezeExcitation(width, se_ratio, activation) if se_ratio > 0 else None
+        start(self.expand, BEFORE_ACTIVATION)
+        start(self.contract, SMALL)
+
+    def forward(self, squares: Tensor) -> Tensor:
+        """``[B, 81, W]`` to the same shape."""
+        squares = squares + self.attention(self.attention_norm(squares))
+        change: Tensor = self.contract(self.activation(self.expand(self.forward_norm(squares))))
+        if self.se is not None:
+            change = change * self.se(change.mean(dim=1))[:, None]
+        return squares + change
+
+
+class SquareAttention(nn.Module):
+    """Self-attention that also learns, for each pair of squares, how much they matter to another.
+
+    The pieces' ways of moving make the geometry of the board the same in every position.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.queries_keys_values = nn.Linear(width, 3 * width)
+        self.geometry = nn.Parameter(torch.zeros(ATTENTION_HEADS, NUM_SQUARES, NUM_SQUARES))
+        self.mix = nn.Linear(width, width)
+        start(self.queries_keys_values, 1.0)
+        start(self.mix, SMALL)
+
+    def forward(self, squares: Tensor) -> Tensor:
+        """``[B, 81, W]`` to the same shape."""
+        parts = self.queries_keys_values(squares)
+        queries, keys, values = parts.unflatten(2, (3, ATTENTION_HEADS, -1)).permute(2, 0, 3, 1, 4)
+        geometry = self.geometry.to(queries.dtype)
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=geometry)
+        result: Tensor = self.mix(mixed.transpose(1, 2).flatten(2))
+        return result

@@ -1,0 +1,116 @@
+"""Weights into a model, also when it reads other planes than the one they come from."""
+
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
+
+from keisei.errors import WeightsError
+from keisei.network.towers.model import ActorCritic
+
+SHOWN_NAMES = 8
+"""How many names a message lists before it says how many more there are."""
+
+
+def export_weights(model: ActorCritic) -> dict[str, Tensor]:
+    """A copy of all weights on the CPU, contiguous, as safetensors wants them."""
+    return {
+        name: tensor.detach().to("cpu", copy=True).contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+
+
+def load_weights(
+    model: ActorCritic,
+    state: Mapping[str, Tensor],
+    *,
+    planes_from: Sequence[str] | None = None,
+    planes_to: Sequence[str] | None = None,
+) -> list[str]:
+    """Copy the weights of `state` into `model`; return notes about what had to be adapted.
+
+    Weights of planes that `model` does not read are left out, those of planes that `state` does
+    not know are zero: the model says what the old one said, until it learns to use them.
+
+    Args:
+        model: gets the weights; stays as it was when they don't fit.
+        state: as from `export_weights` or ``state_dict``.
+        planes_from: names of the planes that `state` reads (`FeatureSpec.plane_names`).
+        planes_to: names of the planes that `model` reads. Planes are matched by name if both are
+            given, by position otherwise.
+    """
+    own = model.state_dict()
+    _require_same_names(own, state)
+    adapted = dict(state)
+    name = model.input_weight
+    adapted[name], notes = _with_planes(name, state[name], own[name], planes_from, planes_to)
+    for name, tensor in adapted.items():
+        if tensor.shape != own[name].shape:
+            raise WeightsError(
+                f"{name}: the weights have shape {_shape(state[name])}, the model needs "
+                f"{_shape(own[name])}"
+            )
+    model.load_state_dict(adapted)
+    return notes
+
+
+def _require_same_names(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    missing = [f"{name} {_shape(own[name])}" for name in own if name not in state]
+    surplus = [f"{name} {_shape(state[name])}" for name in state if name not in own]
+    problems = [
+        f"{problem} {_listed(names)}"
+        for problem, names in (("they lack", missing), ("the model has no", surplus))
+        if names
+    ]
+    if problems:
+        raise WeightsError(f"the weights are of another model: {'; '.join(problems)}")
+
+
+def _with_planes(
+    name: str,
+    weight: Tensor,
+    wanted: Tensor,
+    planes_from: Sequence[str] | None,
+    planes_to: Sequence[str] | None,
+) -> tuple[Tensor, list[str]]:
+    """The input layer's weight, its planes (dimension 1) put where the model wants them."""
+    if weight.dim() != wanted.dim():
+        return weight, []
+    before, after = weight.shape[1], wanted.shape[1]
+    by_name = planes_from is not None and planes_to is not None
+    if planes_from is None or planes_to is None:
+        planes_from = [f"plane {i}" for i in range(before)]
+        planes_to = [f"plane {i}" for i in range(after)]
+    _require_length(name, "planes_from", planes_from, before)
+    _require_length(name, "planes_to", planes_to, after)
+    if list(planes_from) == list(planes_to):
+        return weight, []
+    place = {plane: i for i, plane in enumerate(planes_from)}
+    kept = [plane for plane in planes_to if plane in place]
+    adapted = weight.new_zeros((weight.shape[0], after, *weight.shape[2:]))
+    adapted[:, [i for i, plane in enumerate(planes_to) if plane in place]] = weight[
+        :, [place[plane] for plane in kept]
+    ]
+    how = "name" if by_name else "position"
+    notes = [f"{name}: {before} planes adapted to {after}, {len(kept)} matched by {how}"]
+    if new := [plane for plane in planes_to if plane not in place]:
+        notes.append(f"{name}: new planes start at zero: {_listed(new)}")
+    if gone := [plane for plane in planes_from if plane not in set(kept)]:
+        notes.append(f"{name}: weights left out: {_listed(gone)}")
+    return adapted, notes
+
+
+def _require_length(name: str, argument: str, planes: Sequence[str], number: int) -> None:
+    if len(planes) != number or len(set(planes)) != number:
+        raise WeightsError(
+            f"{name} reads {number} planes, but {argument} has {len(set(planes))} different names"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:SHOWN_NAMES])
+    more = len(names) - SHOWN_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape)

@@ -1,0 +1,1 @@
+"""Players: bots, networks and USI engines, by their specs."""

@@ -1,0 +1,1 @@
+"""Self-play in other processes: on this machine, or on a Ray cluster."""

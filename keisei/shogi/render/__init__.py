@@ -1,0 +1,1 @@
+"""Positions and games to look at: text, SVG, HTML."""

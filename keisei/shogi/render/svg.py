@@ -1,0 +1,368 @@
+"""Positions as SVG pictures, for notebooks, reports and web pages.
+
+The picture is self-contained: no scripts, no style sheets, no fonts or images from elsewhere.
+It uses no element ids, because ids are global to a page and a page may show many boards.
+All text stands on wood and the background is transparent, so it suits light and dark pages.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sin
+from typing import Final, Literal, get_args
+
+from keisei.constants import BOARD_SIZE, NUM_SQUARES
+from keisei.shogi.notation.sfen import format_sfen
+from keisei.shogi.render.glyphs import (
+    RANK_KANJI,
+    RANK_LETTERS,
+    Lettering,
+    RenderError,
+    held_pieces,
+    piece_kanji,
+    require_choice,
+    require_drawable,
+    require_square,
+)
+from keisei.shogi.types import SQUARE_NAMES, Color, Diagram, Move, Piece, PieceKind
+
+FONTS: Final[dict[Lettering, str]] = {
+    "kanji": (
+        "'Noto Serif CJK JP','Noto Serif JP','Source Han Serif JP','Hiragino Mincho ProN',"
+        "'Yu Mincho','YuMincho','MS Mincho','IPAexMincho','Noto Sans CJK JP',serif"
+    ),
+    "letters": "'Helvetica Neue',Helvetica,Arial,'Noto Sans','DejaVu Sans',sans-serif",
+}
+"""Fonts to write with: the first that the reader's machine has is used."""
+
+_FACE: Final = "#fae6b4"
+_LETTERED_FACES: Final = ("#f8dfa4", "#fffdf7")  # two woods, Black's and White's
+_SIDE: Final = "#bd8b45"
+_EDGE: Final = "#7c5220"
+_INK: Final = "#1c120a"
+_PROMOTED_INK: Final = "#c01818"
+
+_KING_HEIGHT: Final = 58.0
+_THICKNESS: Final = 2.5
+_SCALE: Final[dict[PieceKind, tuple[float, float]]] = {
+    PieceKind.PAWN: (0.74, 0.84),
+    PieceKind.LANCE: (0.78, 0.88),
+    PieceKind.KNIGHT: (0.84, 0.90),
+    PieceKind.SILVER: (0.91, 0.93),
+    PieceKind.GOLD: (0.91, 0.93),
+    PieceKind.BISHOP: (0.96, 0.97),
+    PieceKind.ROOK: (0.96, 0.97),
+    PieceKind.KING: (1.0, 1.0),
+}
+"""Width and height beside the king's: in a set, stronger pieces are larger."""
+
+
+def number(value: float) -> str:
+    """A coordinate with no more digits than a picture needs."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def svg_text(
+    x: float, y: float, content: str, *, size: float, fill: str, turned: bool = False
+) -> str:
+    """A text whose middle is at (x, y), upside down if `turned`; the font is inherited.
+
+    The baseline is computed, as not every SVG viewer knows ``dominant-baseline``.
+    """
+    rotation = f' transform="rotate(180 {number(x)} {number(y)})"' if turned else ""
+    return (
+        f'<text x="{number(x)}" y="{number(y + 0.365 * size)}" font-size="{number(size)}" '
+        f'fill="{fill}"{rotation}>{content}</text>'
+    )
+
+
+def pentagon(width: float, height: float, *, turned: bool, lowered: float = 0.0) -> str:
+    """Path of a piece around (0, 0), its point up, or down if `turned`."""
+    sign = -1 if turned else 1
+    outline = ((0.0, -0.5), (0.37, -0.35), (0.5, 0.5), (-0.5, 0.5), (-0.37, -0.35))
+    points = (f"{number(x * width)} {number(sign * y * height + lowered)}" for x, y in outline)
+    return f"M{'L'.join(points)}Z"
+
+
+def piece_shape(piece: Piece, lettering: Lettering, *, turned: bool) -> str:
+    """The drawing of a piece around (0, 0); `turned` where its owner sits at the top."""
+    wide, high = _SCALE[piece.kind.unpromoted]
+    width, height = 0.86 * _KING_HEIGHT * wide, _KING_HEIGHT * high
+    shadow = pentagon(width + 2, height, turned=turned, lowered=_THICKNESS + 2)
+    side = pentagon(width, height, turned=turned, lowered=_THICKNESS)
+    face = pentagon(width, height, turned=turned)
+    fill = _FACE if lettering == "kanji" else _LETTERED_FACES[piece.color]
+    return (
+        f'<path d="{shadow}" fill="#000" fill-opacity=".2"/>'
+        f'<path d="{side}" fill="{_SIDE}" stroke="{_EDGE}" stroke-linejoin="round"/>'
+        f'<path d="{face}" fill="{fill}" stroke="{_EDGE}" stroke-width=".8" '
+        f'stroke-linejoin="round"/>{_inletteringion(piece, lettering, height, turned=turned)}'
+    )
+
+
+def side_mark(x: float, y: float, color: Color) -> str:
+    """The small pentagon that printed diagrams put before a player's name: ☗ or ☖."""
+    fill = _INK if color is Color.BLACK else "#fff"
+    outline = pentagon(15, 18, turned=False)
+    return (
+        f'<path d="{outline}" transform="translate({number(x)} {number(y)})" fill="{fill}" '
+        f'stroke="{_INK}" stroke-width="1.2" stroke-linejoin="round"/>'
+    )
+
+
+def _inletteringion(piece: Piece, lettering: Lettering, height: float, *, turned: bool) -> str:
+    fill = _PROMOTED_INK if piece.kind.is_promoted else _INK
+    middle = (-1 if turned else 1) * 0.07 * height
+    if lettering == "kanji":
+        kanji = piece_kanji(piece)
+        return svg_text(0, middle, kanji, size=0.64 * height, fill=fill, turned=turned)
+    # Upside down, letters are hard to read; point and colour of the wood tell whose piece it is.
+    size = (0.42 if piece.kind.is_promoted else 0.5) * height
+    return svg_text(0, middle, piece.kind.symbol, size=size, fill=fill)
+
+
+Labels = Literal["japanese", "western", "letters"]
+"""How pieces and squares are labelled.
+
+``japanese``: kanji on the pieces and for the ranks; ``western``: kanji on the pieces, ranks a to
+i as in USI; ``letters``: SFEN letters on the pieces, ranks a to i.
+"""
+
+# The picture's own units, which `size` scales. Squares are higher than wide, as on real boards.
+_CELL_WIDTH: Final = 60
+_CELL_HEIGHT: Final = 66
+_RIM: Final = 30  # wood around the grid, with room for the labels of files and ranks
+_MARGIN: Final = 8
+_GAP: Final = 14  # between the board and a stand
+_STAND_WIDTH: Final = 140
+_PLATE_HEIGHT: Final = 50  # the plate with the player's name, on top of the stand
+_PLATE_INSET: Final = 8
+_SLOT_WIDTH: Final = 64  # room for a kind in hand: two columns, four rows
+_SLOT_HEIGHT: Final = 74
+_STAND_HEIGHT: Final = _PLATE_HEIGHT + 3 * _PLATE_INSET + 4 * _SLOT_HEIGHT
+_GRID_WIDTH: Final = BOARD_SIZE * _CELL_WIDTH
+_GRID_HEIGHT: Final = BOARD_SIZE * _CELL_HEIGHT
+_BOARD_WIDTH: Final = _GRID_WIDTH + 2 * _RIM
+_BOARD_HEIGHT: Final = _GRID_HEIGHT + 2 * _RIM
+_BOARD_X: Final = _MARGIN + _STAND_WIDTH + _GAP
+_GRID_X: Final = _BOARD_X + _RIM
+_GRID_Y: Final = _MARGIN + _RIM
+_WIDTH: Final = _BOARD_WIDTH + 2 * _BOARD_X
+_HEIGHT: Final = _BOARD_HEIGHT + 2 * _MARGIN
+
+_BOARD_WOOD: Final = "#e6b96c"
+_STAND_WOOD: Final = "#c98f4b"
+_WOOD_EDGE: Final = "#8f5f2a"
+_GRAIN: Final = "#8a5a1e"
+_BOARD_INK: Final = "#3f270d"
+_PALE: Final = "#f8e7c3"
+_ORIGIN: Final = "#fff07a"
+_TARGET: Final = "#ff9a1f"
+_ALARM: Final = "#d3121f"
+
+
+def board_svg(
+    diagram: Diagram,
+    *,
+    last_move: Move | None = None,
+    size: int = 480,
+    labels: Labels = "japanese",
+    flip: bool = False,
+    check_square: int | None = None,
+) -> str:
+    """Draw a position as an SVG picture `size` pixels high (and about 1.4 times as wide).
+
+    The squares of `last_move` are highlighted (of a drop, the target only); `check_square` is
+    that of a king to mark as being in check; `flip` puts White at the bottom. The element of a
+    piece on the board has class ``shogi-piece``, that of a kind in hand ``shogi-held``; both say
+    in ``data-`` attributes what they show. Raises `RenderError` for what cannot be drawn.
+    """
+    require_choice("labels", labels, get_args(Labels))
+    require_drawable(diagram, last_move)
+    if size <= 0:
+        raise RenderError(f"size is {size}; the height in pixels must be above 0")
+    if check_square is not None:
+        require_square("check_square", check_square)
+    view = _View(labels, flip)
+    width = round(size * _WIDTH / _HEIGHT)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}"',
+        f' width="{width}" height="{size}" role="img">',
+        f"<title>Shogi position, {_name(diagram.turn)} to move</title>",
+        f"<desc>{_description(diagram, last_move, check_square)}</desc>",
+        f'<g font-family="{FONTS[view.lettering]}" font-weight="700" text-anchor="middle"',
+        ' xml:lang="ja">',
+        _wood(_BOARD_X, _MARGIN, _BOARD_WIDTH, _BOARD_HEIGHT, _BOARD_WOOD),
+        *_highlights(last_move, check_square, view),
+        _grid(),
+        *_square_labels(view),
+        *_board_pieces(diagram, view),
+        *(part for color in Color for part in _stand(diagram, color, view)),
+        "</g>",
+        "</svg>",
+    ]
+    return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """How the reader looks at the board."""
+
+    labels: Labels
+    flip: bool
+
+    @property
+    def lettering(self) -> Lettering:
+        """What is written on the pieces."""
+        return "letters" if self.labels == "letters" else "kanji"
+
+    def corner(self, sq: int) -> tuple[int, int]:
+        """Top left corner of a square in the picture."""
+        row, column = divmod(NUM_SQUARES - 1 - sq if self.flip else sq, BOARD_SIZE)
+        return _GRID_X + column * _CELL_WIDTH, _GRID_Y + row * _CELL_HEIGHT
+
+    def at_top(self, color: Color) -> bool:
+        """Whether a player sits at the top of the picture, with pieces that point down."""
+        return (color is Color.WHITE) != self.flip
+
+
+def _name(color: Color) -> str:
+    return color.name.title()
+
+
+def _description(diagram: Diagram, last_move: Move | None, check_square: int | None) -> str:
+    """What a screen reader says, and an SFEN from which the position can be restored."""
+    sentences = [f"Move {diagram.move_number}."]
+    if last_move is not None:
+        sentences.append(f"Last move {last_move.usi}.")
+    if check_square is not None:
+        sentences.append(f"The king on {SQUARE_NAMES[check_square]} is in check.")
+    sentences.append(f"SFEN: {format_sfen(diagram)}")
+    return " ".join(sentences)
+
+
+def _wood(x: int, y: int, width: int, height: int, fill: str) -> str:
+    """A board with a front edge and a straight grain."""
+    grain = "".join(
+        f"M{number(left)} {y + 1}q{number(9 * sin(left))} {height // 2} 0 {height - 2}"
+        for line in range(1, width // 9)
+        for left in [x + line * 9 + 3 * sin(line * line)]
+    )
+    return (
+        f'<rect x="{x}" y="{y + 5}" width="{width}" height="{height}" rx="5" '
+        f'fill="{_WOOD_EDGE}"/>'
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" fill="{fill}" '
+        f'stroke="{_WOOD_EDGE}"/>'
+        f'<path d="{grain}" fill="none" stroke="{_GRAIN}" stroke-opacity=".13"/>'
+    )
+
+
+def _highlights(last_move: Move | None, check_square: int | None, view: _View) -> Iterator[str]:
+    if last_move is not None and last_move.from_square is not None:
+        yield _highlight("shogi-last-from", last_move.from_square, _ORIGIN, view)
+    if last_move is not None:
+        yield _highlight("shogi-last-to", last_move.to_square, _TARGET, view)
+    if check_square is not None:
+        yield _highlight("shogi-check", check_square, _ALARM, view)
+
+
+def _highlight(name: str, sq: int, fill: str, view: _View) -> str:
+    x, y = view.corner(sq)
+    return (
+        f'<rect class="{name}" data-square="{SQUARE_NAMES[sq]}" x="{x}" y="{y}" '
+        f'width="{_CELL_WIDTH}" height="{_CELL_HEIGHT}" fill="{fill}" fill-opacity=".6"/>'
+    )
+
+
+def _grid() -> str:
+    inner = range(1, BOARD_SIZE)
+    lines = "".join(
+        [f"M{_GRID_X} {_GRID_Y + row * _CELL_HEIGHT}h{_GRID_WIDTH}" for row in inner]
+        + [f"M{_GRID_X + column * _CELL_WIDTH} {_GRID_Y}v{_GRID_HEIGHT}" for column in inner]
+    )
+    stars = "".join(
+        f'<circle cx="{_GRID_X + column * _CELL_WIDTH}" cy="{_GRID_Y + row * _CELL_HEIGHT}" '
+        f'r="4" fill="{_BOARD_INK}"/>'
+        for row in (3, 6)
+        for column in (3, 6)
+    )
+    return (
+        f'<path d="{lines}" stroke="{_BOARD_INK}" stroke-width="1.2"/>'
+        f'<rect x="{_GRID_X}" y="{_GRID_Y}" width="{_GRID_WIDTH}" height="{_GRID_HEIGHT}" '
+        f'fill="none" stroke="{_BOARD_INK}" stroke-width="2.4"/>{stars}'
+    )
+
+
+def _square_labels(view: _View) -> Iterator[str]:
+    """Files along the top and ranks along the right, as in print, whichever side is below."""
+    ranks = RANK_KANJI if view.labels == "japanese" else RANK_LETTERS
+    for index in range(BOARD_SIZE):
+        file = index + 1 if view.flip else BOARD_SIZE - index
+        x = _GRID_X + (index + 0.5) * _CELL_WIDTH
+        yield svg_text(x, _GRID_Y - _RIM / 2, str(file), size=17, fill=_BOARD_INK)
+        rank = ranks[BOARD_SIZE - 1 - index if view.flip else index]
+        x, y = _GRID_X + _GRID_WIDTH + _RIM / 2, _GRID_Y + (index + 0.5) * _CELL_HEIGHT
+        yield svg_text(x, y, rank, size=17, fill=_BOARD_INK)
+
+
+def _board_pieces(diagram: Diagram, view: _View) -> Iterator[str]:
+    for sq, piece in enumerate(diagram.board):
+        if piece is None:
+            continue
+        x, y = view.corner(sq)
+        details = f'class="shogi-piece" data-square="{SQUARE_NAMES[sq]}"'
+        yield _piece(piece, x + _CELL_WIDTH / 2, y + _CELL_HEIGHT / 2, details, view)
+
+
+def _piece(piece: Piece, x: float, y: float, details: str, view: _View) -> str:
+    shape = piece_shape(piece, view.lettering, turned=view.at_top(piece.color))
+    return (
+        f'<g {details} data-color="{piece.color.name.lower()}" data-piece="{piece.symbol}" '
+        f'transform="translate({number(x)} {number(y)})">{shape}</g>'
+    )
+
+
+def _stand(diagram: Diagram, color: Color, view: _View) -> Iterator[str]:
+    """A player's stand (komadai), to the right of the board as that player sees it."""
+    at_top = view.at_top(color)
+    x = _MARGIN if at_top else _BOARD_X + _BOARD_WIDTH + _GAP
+    y = _MARGIN if at_top else _MARGIN + _BOARD_HEIGHT - _STAND_HEIGHT
+    yield _wood(x, y, _STAND_WIDTH, _STAND_HEIGHT, _STAND_WOOD)
+    yield _plate(diagram, color, x + _PLATE_INSET, y + _PLATE_INSET, view.labels)
+    top = y + 2 * _PLATE_INSET + _PLATE_HEIGHT
+    for index, (piece, count) in enumerate(held_pieces(diagram, color)):
+        row, column = divmod(index, 2)
+        piece_x = x + _STAND_WIDTH / 2 - 3 + (column - 0.5) * _SLOT_WIDTH
+        piece_y = top + (row + 0.5) * _SLOT_HEIGHT
+        details = f'class="shogi-held" data-count="{count}"'
+        yield _piece(piece, piece_x, piece_y, details, view)
+        if count > 1:
+            yield _count_badge(piece_x + 23, piece_y + 24, count)
+
+
+def _count_badge(x: float, y: float, count: int) -> str:
+    width = 22 if count < 10 else 30
+    return (
+        f'<rect x="{number(x - width / 2)}" y="{number(y - 11)}" width="{width}" height="22" '
+        f'rx="11" fill="{_BOARD_INK}" stroke="{_PALE}" stroke-width="1.2"/>'
+    ) + svg_text(x, y, str(count), size=15, fill=_PALE)
+
+
+def _plate(diagram: Diagram, color: Color, x: int, y: int, labels: Labels) -> str:
+    """The player's name; the plate of the side to move is red and bears the move number."""
+    to_move = diagram.turn is color
+    name, name_width = (("先手", "後手")[color], 38) if labels == "japanese" else (_name(color), 58)
+    width = _STAND_WIDTH - 2 * _PLATE_INSET
+    middle_x, name_y = x + width / 2, y + (18 if to_move else _PLATE_HEIGHT / 2)
+    fill, ink = (_ALARM, "#fff") if to_move else (_PALE, _BOARD_INK)
+    parts = [
+        f'<g class="shogi-player" data-color="{color.name.lower()}"',
+        f' data-to-move="{str(to_move).lower()}">',
+        f'<rect x="{x}" y="{y}" width="{width}" height="{_PLATE_HEIGHT}" rx="4" fill="{fill}"/>',
+        side_mark(middle_x - name_width / 2 - 5, name_y, color),
+        svg_text(middle_x + 11, name_y, name, size=19, fill=ink),
+    ]
+    if to_move:
+        ply = diagram.move_number
+        number_text = f"{ply}手目" if labels == "japanese" else f"move {ply}"
+        parts.append(svg_text(middle_x, y + 38, number_text, size=13, fill=ink))
+    return "".join([*parts, "</g>"])

@@ -1,0 +1,1 @@
+"""All runs in the browser."""

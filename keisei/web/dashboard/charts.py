@@ -1,0 +1,380 @@
+"""From curves to the options of ECharts: pure functions, no page.
+
+Colours are CSS variables, so a plot follows when the page turns dark: charts are drawn as SVG.
+Only names of this module become keys of the options, since ECharts' wrapper takes keys that begin
+with a colon for JavaScript.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from keisei.runs.curves import Curve, Floats, smooth
+from keisei.runs.folder import Playable
+from keisei.runs.run_ratings import RunRatings
+from keisei.runs.run_record import Evaluation, score_points
+
+Options = dict[str, Any]
+
+PALETTE: Final = tuple(f"var(--d-{index})" for index in range(8))
+"""Colours of runs and opponents; see ``static/dashboard.css``."""
+
+X_AXES: Final = {"timestep": "plies", "seconds": "minutes", "update": "updates"}
+"""What a plot can be drawn over, with the label of its axis."""
+
+_FEW_POINTS: Final = 30
+"""Up to so many points are marked, since a line alone would hide a single one."""
+
+_MOST_BARS: Final = 60
+"""Error bars of a line: more would hide it, and take the browser long to draw."""
+
+_DIGITS: Final = 5
+
+_ERROR_BAR: Final = "window.keisei.errorBar"
+_WHOLE: Final = "Math.round"
+_NUMBER: Final = "window.keisei.number"
+_PERCENT: Final = "window.keisei.percent"
+
+
+class Line(NamedTuple):
+    """A curve with its name and colour."""
+
+    name: str
+    color: str
+    curve: Curve
+
+
+def along(axis: str, x: Floats) -> Floats:
+    """Values of an axis in the unit that is shown: minutes, not seconds."""
+    return x / 60.0 if axis == "seconds" else x
+
+
+def place(axis: str, moment: Evaluation | Playable) -> float:
+    """Where something stands along an axis."""
+    value = float(getattr(moment, axis))
+    return value / 60.0 if axis == "seconds" else value
+
+
+def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Options:
+    """A plot with its axes, and nothing in it yet."""
+    y: Options = {
+        "type": "value",
+        "scale": not from_zero,
+        "splitLine": {"lineStyle": {"color": "var(--k-line)"}},
+        "axisLabel": {"color": "var(--k-soft)", ":formatter": _PERCENT if percent else _NUMBER},
+    }
+    if percent:
+        y |= {"min": 0, "max": 1, "interval": 0.25}
+    return {
+        "animation": False,
+        "grid": {"left": 8, "right": 14, "top": 30, "bottom": 4, "containLabel": True},
+        "legend": {
+            "type": "scroll",
+            "top": 0,
+            "left": 0,
+            "icon": "roundRect",
+            "itemWidth": 10,
+            "itemHeight": 10,
+            "textStyle": {"color": "var(--k-soft)"},
+            "pageIconColor": "var(--k-accent)",
+            "pageTextStyle": {"color": "var(--k-soft)"},
+        },
+        "tooltip": {
+            "trigger": "axis",
+            "confine": True,
+            "transitionDuration": 0,
+            "backgroundColor": "var(--k-raised)",
+            "borderColor": "var(--k-line)",
+            "textStyle": {"color": "var(--k-ink)", "fontSize": 12},
+            "axisPointer": {"lineStyle": {"color": "var(--k-soft)"}},
+            ":formatter": f"window.keisei.tips.{axis}",
+        },
+        "dataZoom": [
+            # With the shift key: the wheel alone scrolls the page.
+            {"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseMove": "shift"}
+        ],
+        "xAxis": {
+            "type": "value",
+            "splitLine": {"show": False},
+            "axisLine": {"lineStyle": {"color": "var(--k-line)"}},
+            "axisLabel": {"color": "var(--k-soft)", ":formatter": _NUMBER, "hideOverlap": True},
+        },
+        "yAxis": y,
+        "series": [],
+    }
+
+
+def curve_chart(
+    lines: Sequence[Line], axis: str, *, percent: bool = False, from_zero: bool = False
+) -> Options:
+    """Metrics over a run, each as a moving average; behind a single one, its values."""
+    options = base(axis, percent=percent, from_zero=from_zero)
+    options["legend"]["show"] = len(lines) > 1
+    if len(lines) == 1:
+        options["grid"]["top"] = 12
+        options["series"] += [*_spread(lines[0], axis), _raw(lines[0], axis)]
+    for line in lines:
+        options["series"].append(_mean(line, axis))
+    return options
+
+
+def _mean(line: Line, axis: str) -> Options:
+    curve = line.curve
+    points = _points(along(axis, curve.x), smooth(curve.mean), curve.low, curve.high)
+    is_short = len(points) <= _FEW_POINTS
+    return _line(line.name, line.color, points) | {"showSymbol": is_short, "symbolSize": 5}
+
+
+def _raw(line: Line, axis: str) -> Options:
+    """The values as they were, faint; all of them, up to so many, or the means of neighbours."""
+    points = _points(along(axis, line.curve.x), line.curve.mean)
+    return _line("", line.color, points) | {
+        "id": "raw",
+        "showSymbol": False,
+        "silent": True,
+        "lineStyle": {"width": 1, "opacity": 0.4, "color": line.color},
+    }
+
+
+def _spread(line: Line, axis: str) -> list[Options]:
+    """From the least to the largest value: an area on top of an invisible one."""
+    x = along(axis, line.curve.x)
+    quiet: Options = {
+        "type": "line",
+        "stack": "spread",
+        # Otherwise values below zero would be stacked apart from those above.
+        "stackStrategy": "all",
+        "symbol": "none",
+        "silent": True,
+        "lineStyle": {"width": 0},
+        "tooltip": {"show": False},
+        "emphasis": {"disabled": True},
+    }
+    area = {"color": line.color, "opacity": 0.22}
+    return [
+        quiet | {"id": "low", "data": _points(x, line.curve.low)},
+        quiet
+        | {
+            "id": "high",
+            "data": _points(x, line.curve.high - line.curve.low),
+            "areaStyle": area,
+        },
+    ]
+
+
+def strength_chart(
+    runs: Sequence[tuple[str, str, Sequence[Evaluation], str]],
+    axis: str,
+    *,
+    checkpoints: Sequence[tuple[float, str]] = (),
+) -> Options:
+    """Scores with their 95 % intervals.
+
+    Args:
+        runs: (name of the line, colour, evaluations, opponent).
+        axis: what they are drawn over.
+        checkpoints: (place along the axis, name) of those that can be played.
+    """
+    options = base(axis, percent=True)
+    for name, color, evaluations, opponent in runs:
+        points = [
+            [place(axis, evaluation), strength.score, strength.low, strength.high, strength.games]
+            for evaluation, strength in score_points(evaluations, opponent)
+        ]
+        options["series"] += _with_bars(name, color, points)
+    if options["series"]:
+        options["series"][0]["markLine"] = _rule(0.5)
+    if checkpoints:
+        options["series"].append(
+            {
+                "type": "scatter",
+                "name": "checkpoints",
+                "symbol": "triangle",
+                "symbolSize": 11,
+                "cursor": "pointer",
+                "color": "var(--k-accent)",
+                "data": [{"value": [x, 0.0], "name": name} for x, name in checkpoints],
+            }
+        )
+    return options
+
+
+def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
+    """Elo of checkpoints over plies, with the opponents as levels where there is one run."""
+    options = base("timestep")
+    options["yAxis"]["axisLabel"][":formatter"] = _WHOLE
+    options["legend"]["show"] = len(runs) > 1
+    for name, color, ratings in runs:
+        points = [
+            [point.timestep, point.elo, point.low, point.high] for point in ratings.checkpoints
+        ]
+        options["series"] += _with_bars(name, color, points)
+    if len(runs) == 1:
+        _add_levels(options, runs[0][2])
+    return options
+
+
+def _add_levels(options: Options, ratings: RunRatings) -> None:
+    """Draw the opponents of a run as lines across its plot."""
+    ends = [elo for _, elo in ratings.opponents]
+    ends += [end for point in ratings.checkpoints for end in (point.low, point.high)]
+    if not ratings.checkpoints or not all(math.isfinite(end) for end in ends):
+        return
+    rule = _rule(*(elo for _, elo in ratings.opponents))
+    for line, (name, _) in zip(rule["data"], ratings.opponents, strict=True):
+        line["label"] = {
+            "show": True,
+            "formatter": name,
+            "position": "insideStartTop",
+            "color": "var(--k-soft)",
+        }
+    options["series"][0]["markLine"] = rule
+    # Levels count for the scale of the axis: ECharts itself looks at the points alone.
+    step = 250.0 if max(ends) - min(ends) < 1500.0 else 500.0
+    options["yAxis"] |= {
+        "min": step * math.floor(min(ends) / step),
+        "max": step * math.ceil(max(ends) / step),
+        "interval": step,
+    }
+    options["grid"]["top"] = 12
+
+
+def _with_bars(name: str, color: str, points: list[list[Any]]) -> list[Options]:
+    """A line through points ``[x, value, low, high, ...]``, and a bar at each, or at some."""
+    is_short = len(points) <= _MOST_BARS
+    some = points if is_short else points[:: -(len(points) // _MOST_BARS + 1)]
+    return [
+        _line(name, color, points) | {"showSymbol": is_short, "symbolSize": 6, "z": 3},
+        {
+            "type": "custom",
+            "name": name,
+            ":renderItem": _ERROR_BAR,
+            "itemStyle": {"color": color},
+            "encode": {"x": 0, "y": [1, 2, 3]},
+            "data": some,
+            "silent": True,
+            "clip": True,
+            "z": 2,
+        },
+    ]
+
+
+def bands_chart(
+    x: Floats, shares: Floats, names: Sequence[str], colors: Sequence[str], axis: str
+) -> Options:
+    """Shares of a whole on top of each other.
+
+    Args:
+        x: ``[points]``.
+        shares: ``[points, names]``; rows of zeros or NaN are left out.
+        names: what each is.
+        colors: of each.
+        axis: what they are drawn over.
+    """
+    options = base(axis, percent=True)
+    totals = shares.sum(axis=1)
+    some = np.isfinite(totals) & (totals > 0.0)
+    x, parts = along(axis, x[some]), shares[some] / totals[some, None]
+    if len(x) == 1:  # a single step is drawn as a block
+        x, parts = np.array([0.0, x[0]]), np.repeat(parts, 2, axis=0)
+    for index, (name, color) in enumerate(zip(names, colors, strict=True)):
+        options["series"].append(
+            _line(name, color, _points(x, smooth(parts[:, index], 60)))
+            | {
+                "stack": "all",
+                "areaStyle": {"color": color, "opacity": 0.9},
+                "lineStyle": {"width": 0},
+                "showSymbol": False,
+            }
+        )
+    if len(x):
+        options["xAxis"]["max"] = "dataMax"
+    return options
+
+
+def ladder_chart(
+    standings: Iterable[tuple[str, float, float, float]], *, highlight: Iterable[str] = ()
+) -> Options:
+    """Ratings with their intervals, the strongest at the top: (name, Elo, low, high)."""
+    listed = list(reversed(list(standings)))
+    marked = set(highlight)
+    options = base("timestep")
+    options["legend"]["show"] = False
+    options["grid"]["top"] = 8
+    options["tooltip"] |= {"trigger": "item"}
+    options["xAxis"] |= {"scale": True}
+    options["xAxis"]["axisLabel"][":formatter"] = _WHOLE
+    options["xAxis"]["splitLine"] = {"lineStyle": {"color": "var(--k-line)"}}
+    options["yAxis"] = {
+        "type": "category",
+        "data": [name for name, *_ in listed],
+        "axisLine": {"lineStyle": {"color": "var(--k-line)"}},
+        "axisTick": {"show": False},
+        "axisLabel": {"color": "var(--k-ink)", "width": 190, "overflow": "truncate"},
+    }
+    points = [
+        {
+            "value": [elo, row, low, high],
+            "name": name,
+            "itemStyle": {"color": PALETTE[1 if name in marked else 0]},
+        }
+        for row, (name, elo, low, high) in enumerate(listed)
+    ]
+    options["series"] = [
+        {
+            "type": "custom",
+            "name": "95 %",
+            ":renderItem": "window.keisei.errorBarAcross",
+            "encode": {"x": [0, 2, 3], "y": 1},
+            "data": points,
+            "silent": True,
+        },
+        {
+            "type": "scatter",
+            "name": "Elo",
+            "symbolSize": 9,
+            "encode": {"x": 0, "y": 1},
+            "data": points,
+        },
+    ]
+    return options
+
+
+def _line(name: str, color: str, points: list[list[Any]]) -> Options:
+    return {
+        "type": "line",
+        "name": name,
+        "color": color,
+        "data": points,
+        "lineStyle": {"width": 2, "color": color},
+        "itemStyle": {"color": color},
+        "emphasis": {"disabled": True},
+        "symbol": "circle",
+    }
+
+
+def _rule(*levels: float) -> Options:
+    return {
+        "silent": True,
+        "symbol": "none",
+        "label": {"show": False},
+        "lineStyle": {"color": "var(--k-soft)", "type": "dashed", "width": 1, "opacity": 0.6},
+        "data": [{"yAxis": level} for level in levels],
+    }
+
+
+def _points(*columns: Floats) -> list[list[float]]:
+    """Rows, in so many digits that none can be seen to be missing."""
+    if len(columns[0]) == 0:
+        return []
+    table = np.stack(columns, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.floor(np.log10(np.abs(table)))
+    # Digits after the point; the x axis keeps its whole numbers.
+    digits = np.where(np.isfinite(size), _DIGITS - 1 - size, 0)
+    digits = np.clip(digits, 0, 15)
+    scale = 10.0**digits
+    rounded: list[list[float]] = (np.round(table * scale) / scale).tolist()
+    return rounded

@@ -1,0 +1,150 @@
+"""The ladder: who is how strong, by all games that are stored."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nicegui import events, run, ui
+
+from keisei.errors import KeiseiError
+from keisei.formats import NOTHING, count, percent
+from keisei.runs.run_ratings import read_ladder
+from keisei.web.dashboard import charts
+from keisei.web.dashboard.components import (
+    Chart,
+    Dashboard,
+    card,
+    nothing_here,
+    page,
+)
+
+if TYPE_CHECKING:
+    from keisei.evaluation.ladder import Ladder
+    from keisei.evaluation.results import Conditions
+
+_LOOK_AGAIN: Final = 2.0
+"""Seconds between two looks at whether games were added."""
+
+_ROW_PIXELS: Final = 30
+
+_COLUMNS: Final[list[dict[str, Any]]] = [
+    {"name": "rank", "label": "", "field": "rank", "align": "right"},
+    {"name": "name", "label": "Player", "field": "name", "align": "left",
+     "style": "white-space: normal; overflow-wrap: anywhere"},
+    {"name": "elo", "label": "Elo", "field": "elo", "align": "right"},
+    {"name": "interval", "label": "95 %", "field": "interval", "align": "right"},
+    {"name": "games", "label": "Games", "field": "games", "align": "right",
+     "classes": "d-wide-only", "headerClasses": "d-wide-only"},
+    {"name": "score", "label": "Score", "field": "score", "align": "right",
+     "classes": "d-wide-only", "headerClasses": "d-wide-only"},
+    {"name": "better", "label": "Better than next", "field": "better", "align": "right",
+     "classes": "d-wide-only", "headerClasses": "d-wide-only"},
+]  # fmt: skip
+
+
+def ladder_page(board: Dashboard) -> None:
+    """Build the page."""
+    with page("Ladder"):
+        _LadderPage(board)
+
+
+class _LadderPage:
+    """The page of one visitor."""
+
+    def __init__(self, board: Dashboard) -> None:
+        self._board = board
+        self._conditions: Conditions | None = None
+        self._known: list[Conditions] = []
+        self._stamp: tuple[int, int] | None = None
+        with card() as self._empty:
+            nothing_here(
+                f"There are no results in {board.store} yet. Players are put on the ladder by",
+                f"keisei ladder random greedy alphabeta:1 --store {board.store}",
+            )
+        with card() as self._failed:
+            self._reason = ui.label("").classes("d-problem")
+        self._content = ui.element("div").classes("d-stack")
+        with self._content:
+            with card("Ladder") as self._picture_card:
+                self._hint = ui.label("").classes("d-hint")
+                self._select = ui.select([], label="Conditions", on_change=self._choose)
+                self._select.props("outlined dense options-dense behavior=menu")
+                self._chart = Chart(tall=True)
+            with card():
+                self._table = ui.table(columns=_COLUMNS, rows=[], row_key="identity")
+                self._table.classes("d-table").props("flat dense")
+                self._notes = ui.label("").classes("d-hint")
+        for element in (self._empty, self._failed, self._content):
+            element.set_visibility(False)
+        ui.timer(_LOOK_AGAIN, self._refresh, immediate=True)
+
+    def _choose(self, event: events.ValueChangeEventArguments[Any]) -> None:
+        chosen = next((known for known in self._known if str(known) == event.value), None)
+        if chosen is not None and chosen != self._conditions:
+            self._conditions, self._stamp = chosen, None
+
+    async def _refresh(self) -> None:
+        stamp = self._file_stamp()
+        if stamp is None:
+            self._show_only(self._empty)
+            return
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            answer = await run.io_bound(read_ladder, self._board.store, self._conditions)
+        except KeiseiError as error:
+            self._reason.text = str(error)
+            self._show_only(self._failed)
+            return
+        if answer is None:  # the server is being stopped
+            return
+        ladder, self._known = answer
+        self._show(ladder)
+
+    def _file_stamp(self) -> tuple[int, int] | None:
+        try:
+            status = self._board.store.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
+    def _show_only(self, shown: ui.element) -> None:
+        for element in (self._empty, self._failed, self._content):
+            element.set_visibility(element is shown)
+
+    def _show(self, ladder: "Ladder") -> None:
+        self._show_only(self._content)
+        self._select.set_options(
+            [str(known) for known in self._known], value=str(ladder.conditions)
+        )
+        self._select.set_visibility(len(self._known) > 1)
+        draws = percent(ladder.ratings.draw_rate, 1)
+        self._hint.text = (
+            f"Elo by all stored games, {ladder.anchor} being 0; bars are 95 % intervals. "
+            f"First move {ladder.ratings.first_move:+.0f} Elo, draws between equals {draws}. "
+            f"{ladder.conditions}."
+        )
+        standings = ladder.standings
+        self._chart.element.style(f"height: {max(160, 60 + _ROW_PIXELS * len(standings))}px")
+        networks = {standing.name for standing in standings if "@" in standing.name}
+        self._chart.show(
+            charts.ladder_chart(
+                [(place.name, place.elo, place.low, place.high) for place in standings],
+                highlight=networks,
+            )
+        )
+        self._table.rows = [
+            {
+                "rank": place.rank,
+                "identity": place.identity,
+                "name": place.name,
+                "elo": f"{place.elo:+.0f}",
+                "interval": "anchor"
+                if place.identity == ladder.ratings.anchor
+                else f"{place.low:+.0f} to {place.high:+.0f}",
+                "games": count(place.games),
+                "score": percent(place.score, 1),
+                "better": NOTHING if place.superiority is None else percent(place.superiority, 1),
+            }
+            for place in standings
+        ]
+        self._notes.text = " ".join(ladder.notes)

@@ -1,0 +1,395 @@
+"""The first page: all runs, and any of them in one plot."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from nicegui import events, ui
+
+from keisei import metric_names as names
+from keisei.formats import (
+    NOTHING,
+    duration,
+    percent,
+    short_count,
+)
+from keisei.runs.run_ratings import RunRatings, read_ratings
+from keisei.runs.run_reader import RunData, Summary
+from keisei.runs.run_record import Evaluation, score_points
+from keisei.runs.watch import FIRST_RUNS
+from keisei.web.dashboard import charts
+from keisei.web.dashboard.components import (
+    REFRESH,
+    STATES,
+    Chart,
+    Dashboard,
+    axis_choice,
+    card,
+    colors_of,
+    nothing_here,
+    page,
+    run_address,
+)
+
+MOST_COMPARED: Final = 16
+"""More lines than this in one plot tell nothing."""
+
+MOST_OPPONENTS: Final = 4
+"""Opponents that have a column in the table, those that were met last."""
+
+_SCORE: Final = "score/"
+_ELO: Final = "elo"
+_METRIC: Final = "metric/"
+
+LABELS: Final = {
+    names.SPS: "plies per second",
+    names.POLICY_LOSS: "policy loss",
+    names.VALUE_LOSS: "value loss",
+    names.ENTROPY: "entropy",
+    names.APPROX_KL: "KL divergence",
+    names.CLIP_FRACTION: "clip fraction",
+    names.EXPLAINED_VARIANCE: "explained variance",
+    names.GRAD_NORM: "gradient norm",
+    names.LEARNING_RATE: "learning rate",
+    names.MEAN_PLIES: "game length",
+    names.DRAWS: "share of draws",
+    names.MEMORY: "memory (MB)",
+}
+"""What metrics are called where there is room for words."""
+
+_CELLS: Final = {
+    "name": """
+        <q-td :props="props">
+          <div class="d-name">
+            <span class="d-dot" :style="{background: props.row.color || 'transparent'}"></span>
+            <div><a :href="props.row.address">{{ props.row.name }}</a>
+            <div class="d-sub">{{ props.row.model }}</div></div>
+          </div>
+        </q-td>""",
+    "state": """
+        <q-td :props="props">
+          <span class="d-state" :class="'d-' + props.row.kind" :title="props.row.note">
+          {{ props.row.state }}</span>
+        </q-td>""",
+    "progress": """
+        <q-td :props="props">
+          <div class="d-bar" role="progressbar" :aria-valuenow="props.row.percent">
+          <div :style="{width: props.row.percent + '%'}"></div></div>
+          <div class="d-sub">{{ props.row.plies }}</div>
+        </q-td>""",
+    "trend": """
+        <q-td :props="props">
+          <svg class="d-spark" viewBox="0 0 100 30" preserveAspectRatio="none" aria-hidden="true">
+          <line x1="0" y1="15" x2="100" y2="15"/>
+          <polyline :points="props.row.trend"/></svg>
+        </q-td>""",
+}
+
+
+def overview(board: Dashboard, runs: str | None, show: str, x: str) -> None:
+    """Build the page; the arguments are those of its address."""
+    with page("Runs"):
+        if not board.watch.runs:
+            _wait_for_runs(board)
+            return
+        _Overview(board, runs, show, x)
+
+
+def _wait_for_runs(board: Dashboard) -> None:
+    with card():
+        nothing_here(
+            f"There is no run in {board.watch.folder.path} yet. "
+            "This page shows the first one as soon as it starts:",
+            "keisei train",
+        )
+
+    def look() -> None:
+        if board.watch.runs:
+            ui.navigate.reload()
+
+    ui.timer(REFRESH, look)
+
+
+class _Overview:
+    """The page of one visitor."""
+
+    def __init__(self, board: Dashboard, runs: str | None, show: str, x: str) -> None:
+        self._board = board
+        self._axis = x if x in charts.X_AXES else "timestep"
+        self._show = show
+        self._seen: object = None
+        self._table_rows: list[dict[str, Any]] = []
+        self._trends: dict[str, tuple[int, str, str]] = {}
+        summaries = self._board.watch.summaries()
+        newest = [summary.name for summary in summaries if summary.state != "broken"]
+        if runs is None:
+            self._chosen = newest[:FIRST_RUNS]
+        else:
+            self._chosen = [name for name in runs.split("/") if name in board.watch.runs]
+        board.watch.want(self._chosen)
+        self._options = self._choices(summaries)
+        if self._show not in self._options:
+            self._show = next(iter(self._options))
+        self._build()
+        self._refresh()
+        ui.timer(REFRESH, self._refresh)
+
+    # ---- the page ----
+
+    def _build(self) -> None:
+        with card(classes="d-compare"):
+            with ui.element("div").classes("d-row d-between"):
+                self._select = ui.select(
+                    self._options, value=self._show, on_change=self._choose_show, with_input=True
+                )
+                self._select.props('outlined dense options-dense behavior=menu label="Compare"')
+                self._select.style("min-width: min(100%, 270px)").mark("show")
+                axis_choice(self._axis, self._choose_axis)
+            self._chart = Chart(
+                tall=True, empty="None of the chosen runs has anything to show here yet."
+            )
+            self._note = ui.label("").classes("d-hint")
+        with card():
+            with ui.element("div").classes("d-row d-between"):
+                self._count = ui.label("").classes("d-card-title")
+                search = ui.input(placeholder="Search").props(
+                    'dense outlined clearable aria-label="Search runs"'
+                )
+                search.style("max-width: 190px")
+            self._table = ui.table(
+                columns=[],
+                rows=[],
+                row_key="name",
+                selection="multiple",
+                pagination={"rowsPerPage": 50, "sortBy": "started", "descending": True},
+                on_select=self._choose_runs,
+            )
+            self._table.classes("d-table").props("flat binary-state-sort")
+            self._table.bind_filter_from(search, "value", lambda text: text or "")
+            for cell, template in _CELLS.items():
+                self._table.add_slot(f"body-cell-{cell}", template)
+            self._links = ui.label("").classes("d-hint")
+
+    def _refresh(self) -> None:
+        """Show what is new; costs next to nothing if nothing is."""
+        watch = self._board.watch
+        # States change by time alone: a run that was killed says nothing.
+        seen = (watch.version, int(watch.clock()) // 5, tuple(self._chosen), self._show, self._axis)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        summaries = self._board.watch.summaries()
+        options = self._choices(summaries)
+        if options != self._options:
+            self._options = options
+            self._select.set_options(options)
+        self._chart.show(self._plot())
+        self._fill_table(summaries)
+        links = watch.folder.links()
+        self._links.text = (
+            f"Left out, since links may lead anywhere: {', '.join(links)}" if links else ""
+        )
+
+    # ---- choosing ----
+
+    def _choose_show(self, event: events.ValueChangeEventArguments[Any]) -> None:
+        if event.value in self._options:
+            self._show = event.value
+            self._remember()
+
+    def _choose_axis(self, axis: str) -> None:
+        self._axis = axis
+        self._remember()
+
+    def _choose_runs(self, event: events.TableSelectionEventArguments) -> None:
+        chosen = {row["name"] for row in event.selection}
+        kept = [name for name in self._chosen if name in chosen]
+        self._chosen = kept + sorted(chosen - set(kept))
+        self._board.watch.want(self._chosen)
+        self._remember()
+
+    def _remember(self) -> None:
+        """Keep the choice in the address, to be reloaded or passed on."""
+        query = {"runs": "/".join(self._chosen), "show": self._show, "x": self._axis}
+        ui.navigate.history.replace(f"/?{urlencode(query, quote_via=quote)}")
+        self._refresh()
+
+    def _choices(self, summaries: Sequence[Summary]) -> dict[str, str]:
+        """What can be compared, with its label; the strongest opponent first."""
+        choices = {
+            f"{_SCORE}{opponent}": f"Score against {opponent}"
+            for opponent in reversed(_opponents(summaries))
+        }
+        choices[_ELO] = "Elo (keisei evaluate)"
+        known = {name for run in self._board.watch.runs.values() for name in run.metric_names}
+        listed = [name for name in LABELS if name in known]
+        listed += sorted(known - set(listed))
+        return choices | {
+            f"{_METRIC}{name}": LABELS.get(name, name).capitalize() if name in LABELS else name
+            for name in listed
+        }
+
+    # ---- showing ----
+
+    @property
+    def _shown(self) -> Mapping[str, str]:
+        """The colours of the runs in the plot."""
+        runs = self._board.watch.runs
+        listed = [name for name in self._chosen if name in runs][:MOST_COMPARED]
+        return colors_of(listed, charts.PALETTE)
+
+    def _plot(self) -> charts.Options:
+        runs, shown = self._board.watch.runs, self._shown
+        hidden = len(self._chosen) - len(shown)
+        reading = [name for name in shown if not runs[name].is_skimmed]
+        self._note.text = (
+            "Bars are 95 % intervals: where they overlap, a difference may be rng_states."
+            if self._show.startswith(_SCORE) or self._show == _ELO
+            else ""
+        )
+        if hidden > 0:
+            self._note.text += f" {hidden} more are chosen than can be told apart."
+        if reading:
+            self._note.text += f" Still reading {', '.join(reading)}."
+        if self._show == _ELO:
+            found = [(name, color, self._ratings(name)) for name, color in shown.items()]
+            return charts.elo_chart([(n, c, ratings) for n, c, ratings in found if ratings])
+        if self._show.startswith(_SCORE):
+            opponent = self._show.removeprefix(_SCORE)
+            return charts.strength_chart(
+                [(name, color, runs[name].evaluations, opponent) for name, color in shown.items()],
+                self._axis,
+            )
+        metric = self._show.removeprefix(_METRIC)
+        return charts.curve_chart(
+            [
+                charts.Line(name, color, runs[name].curve(metric, self._axis))
+                for name, color in shown.items()
+            ],
+            self._axis,
+        )
+
+    def _trend(self, run: RunData, opponent: str) -> str:
+        """The trend of a run, which is only looked for when something is new."""
+        version, known_opponent, trend = self._trends.get(run.name, (-1, "", ""))
+        if (version, known_opponent) != (run.version, opponent):
+            version = run.version
+            trend = trend_points(run.evaluations, opponent)
+            self._trends[run.name] = version, opponent, trend
+        return trend
+
+    def _ratings(self, name: str) -> RunRatings | None:
+        return read_ratings(self._board.watch.folder, name)
+
+    def _fill_table(self, summaries: Sequence[Summary]) -> None:
+        opponents = _opponents(summaries)[-MOST_OPPONENTS:]
+        trend = self._show.removeprefix(_SCORE) if self._show.startswith(_SCORE) else ""
+        trend = trend or (opponents[-1] if opponents else "")
+        columns = _columns(opponents, trend)
+        runs, shown = self._board.watch.runs, self._shown
+        rows = [
+            _row(summary, shown.get(summary.name, ""), opponents)
+            | {"trend": self._trend(runs[summary.name], trend)}
+            for summary in summaries
+            if summary.name in runs
+        ]
+        training = sum(summary.state == "running" for summary in summaries)
+        self._count.text = (
+            f"{len(rows)} run{'s' * (len(rows) != 1)} in {self._board.watch.folder.path}"
+            + (f", {training} training" if training else "")
+        )
+        if columns != self._table.columns:
+            self._table.columns = columns
+        if rows != self._table_rows:
+            self._table_rows = rows
+            self._table.rows = rows
+        chosen = set(self._chosen)
+        selected = [row for row in rows if row["name"] in chosen]
+        if selected != self._table.selected:
+            self._table.selected = selected
+
+
+def _opponents(summaries: Sequence[Summary]) -> list[str]:
+    """All opponents, the one that most runs met last at the end: usually that is the strongest."""
+    found: dict[str, int] = {}
+    for summary in summaries:
+        for place, opponent in enumerate(summary.scores):
+            found[opponent] = max(place, found.get(opponent, 0))
+    return sorted(found, key=lambda opponent: found[opponent])
+
+
+def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
+    wide = {"classes": "d-wide-only", "headerClasses": "d-wide-only"}
+    columns: list[dict[str, Any]] = [
+        {"name": "name", "label": "Run", "field": "name", "align": "left", "sortable": True},
+        {"name": "state", "label": "State", "field": "state", "align": "left", "sortable": True},
+        {"name": "progress", "label": "Plies", "field": "timestep", "align": "left",
+         "sortable": True, **wide},
+        {"name": "speed", "label": "Plies/s", "field": "speed", "align": "right",
+         "sortable": True, **wide},
+    ]  # fmt: skip
+    columns += [
+        {
+            "name": f"score{index}",
+            "label": f"vs {opponent}",
+            "field": f"score{index}",
+            "align": "right",
+            "sortable": True,
+            ":sort": "(a, b) => parseFloat(a) - parseFloat(b) || 0",
+            **(wide if index < len(opponents) - 1 else {}),
+        }
+        for index, opponent in enumerate(opponents)
+    ]
+    return [
+        *columns,
+        {"name": "trend", "label": "Trend", "field": "trend",
+         "align": "left", **wide},
+        {"name": "time", "label": "Time", "field": "time", "align": "right", **wide},
+        {"name": "started", "label": "Started", "field": "started", "align": "right",
+         "sortable": True, ":format": "window.keisei.when", **wide},
+    ]  # fmt: skip
+
+
+def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, Any]:
+    speed = summary.metrics.get(names.SPS, math.nan)
+    row: dict[str, Any] = {
+        "name": summary.name,
+        "address": run_address(summary.name),
+        "color": color,
+        "model": ", ".join(
+            [summary.model] * bool(summary.model)
+            + ([] if summary.parameters is None else [short_count(summary.parameters)])
+        ),
+        "state": STATES[summary.state],
+        "kind": summary.state,
+        "note": summary.note,
+        "timestep": summary.timestep,
+        "percent": round(100 * summary.fraction, 1),
+        "plies": f"{short_count(summary.timestep)} of {short_count(summary.total_timesteps)}"
+        if summary.total_timesteps
+        else NOTHING,
+        "speed": round(speed) if math.isfinite(speed) else None,
+        "time": duration(summary.seconds) if summary.seconds else NOTHING,
+        "started": summary.started or None,
+    }
+    for index, opponent in enumerate(opponents):
+        result = summary.scores.get(opponent)
+        row[f"score{index}"] = (
+            NOTHING if result is None else f"{percent(result.score)} ±{100 * result.margin:.0f}"
+        )
+    return row
+
+
+def trend_points(evaluations: Sequence[Evaluation], opponent: str) -> str:
+    """The scores against an opponent as the points of a small line, from 0 to 100 %."""
+    points = score_points(evaluations, opponent)
+    if len(points) > 60:
+        points = points[:: len(points) // 60 + 1] + points[-1:]
+    if len(points) == 1:
+        points *= 2  # a line of no length, whose round ends are a dot
+    last = max(1, points[-1][0].update) if points else 1
+    return " ".join(
+        f"{100 * evaluation.update / last:.1f},{30 - 30 * strength.score:.1f}"
+        for evaluation, strength in points
+    )

@@ -1,0 +1,303 @@
+"""The page of one run, live while it trains."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from nicegui import ui
+
+from keisei import metric_names as names
+from keisei.errors import KeiseiError
+from keisei.formats import (
+    NOTHING,
+    count,
+    duration,
+    percent,
+    short_count,
+    small,
+)
+from keisei.runs.folder import OutsideError, Playable, playable
+from keisei.runs.run_ratings import read_ratings
+from keisei.runs.run_reader import RunData, Summary
+from keisei.web.dashboard import charts
+from keisei.web.dashboard.components import (
+    REFRESH,
+    STATES,
+    Chart,
+    Dashboard,
+    axis_choice,
+    card,
+    colors_of,
+    nothing_here,
+    page,
+    tile,
+)
+from keisei.web.dashboard.run_panels import (
+    Boards,
+    Checkpoints,
+    SampleGames,
+    Workers,
+    show_settings,
+)
+
+
+class _Plot(NamedTuple):
+    """A metric that has a plot of its own."""
+
+    metric: str
+    title: str
+    hint: str
+    color: str
+    from_zero: bool = False
+
+
+_LEARNING: Final = (
+    _Plot(names.POLICY_LOSS, "Policy loss", "Small and noisy around zero.", charts.PALETTE[0]),
+    _Plot(names.VALUE_LOSS, "Value loss", "Falls, then follows how predictable games are.",
+          charts.PALETTE[0]),
+    _Plot(names.ENTROPY, "Entropy", "In nats. A sudden fall: exploring has stopped.",
+          charts.PALETTE[2], True),
+    _Plot(names.APPROX_KL, "KL divergence", "0.005 to 0.03 is healthy.", charts.PALETTE[1], True),
+    _Plot(names.CLIP_FRACTION, "Clip fraction", "5 to 25 %; 0 means that nothing is learned.",
+          charts.PALETTE[1], True),
+    _Plot(names.EXPLAINED_VARIANCE, "Explained variance",
+          "How well the value head foresees: from 0 towards 1.", charts.PALETTE[3]),
+    _Plot(names.GRAD_NORM, "Gradient norm", "Before clipping.", charts.PALETTE[4], True),
+    _Plot(names.LEARNING_RATE, "Learning rate", "Follows its schedule.", charts.PALETTE[4], True),
+)  # fmt: skip
+
+_LENGTHS: Final = _Plot(
+    names.MEAN_PLIES, "Game length", "Mean plies of the games of each step.", charts.PALETTE[6],
+    True,
+)  # fmt: skip
+_SPEED: Final = _Plot(
+    names.SPS, "Speed", "Plies per second, everything included.", charts.PALETTE[2], True
+)
+
+_OUTCOMES: Final = ("Black wins", "draw", "ply limit", "White wins")
+_OUTCOME_COLORS: Final = tuple(f"var(--d-{name})" for name in ("black", "draw", "limit", "white"))
+_TILES: Final = ("plies", "updates", "games", "plies/s", "time", "memory", "entropy", "KL")
+_TIME: Final = "time/"
+_TIME_COLORS: Final = {
+    name: f"var(--d-{name})" for name in ("env", "inference", "learning", "waiting", "other")
+}
+
+
+def run_page(board: Dashboard, name: str, x: str) -> None:
+    """Build the page of a run; the arguments are those of its address."""
+    watch = board.watch
+    try:
+        watch.folder.run(name)
+        run = watch.find(name)
+    except (KeiseiError, OutsideError, OSError):
+        run = None
+    with page(name if run is not None else "No such run"):
+        if run is None:
+            with card():
+                nothing_here(
+                    f"There is no such run in {watch.folder.path}. It may have been moved or "
+                    "removed. A new one is made by",
+                    "keisei train",
+                )
+            return
+        _RunPage(board, run, x)
+
+
+class _RunPage:
+    """The page of one visitor."""
+
+    def __init__(self, board: Dashboard, run: RunData, x: str) -> None:
+        self._board, self._run = board, run
+        self._axis = x if x in charts.X_AXES else "timestep"
+        self._seen: object = None
+        self._plots: list[tuple[_Plot, Chart]] = []
+        self._checkpoints: Checkpoints
+        board.watch.want([run.name])
+        self._build()
+        self._refresh()
+        ui.timer(REFRESH, self._refresh)
+
+    # ---- the page ----
+
+    def _build(self) -> None:
+        self._build_head()
+        Boards(self._board, self._run.name)
+        with card(
+            "Strength",
+            "Points per game against each opponent, with 95 % intervals. A triangle is a "
+            "checkpoint: click it to play.",
+        ):
+            self._strength = Chart(
+                tall=True, empty="No evaluation yet: the first comes with evaluation.interval."
+            )
+            self._strength.element.on_point_click(
+                lambda event: self._checkpoints.offer(str(event.name))
+            )
+        self._elo_card = ui.element("div")
+        with (
+            self._elo_card,
+            card(
+                "Elo", "Of the checkpoints, as keisei evaluate measured them, with 95 % intervals."
+            ),
+        ):
+            self._elo = Chart(tall=True)
+        with ui.element("div").classes("d-grid"):
+            for plot in _LEARNING:
+                self._add(plot)
+            self._add(_LENGTHS)
+            with card("How games end", "Outcomes of the games of self-play."):
+                self._outcomes = Chart()
+            self._add(_SPEED)
+            with card("Where the time goes", "Shares of each step."):
+                self._times = Chart()
+        self._workers = Workers()
+        self._checkpoints = Checkpoints(self._run.name)
+        SampleGames(self._board, self._run.name)
+        show_settings(self._run)
+
+    def _add(self, plot: _Plot) -> None:
+        with card(plot.title, plot.hint):
+            self._plots.append((plot, Chart()))
+
+    def _build_head(self) -> None:
+        with card():
+            with ui.element("div").classes("d-row d-between").style("margin-bottom: 10px"):
+                with ui.element("div").classes("d-row"):
+                    ui.label(self._run.name).style("font-size: 20px; font-weight: 650")
+                    self._state = ui.label("").classes("d-state").mark("state")
+                    self._about = ui.label("").classes("d-faint")
+                axis_choice(self._axis, self._choose_axis)
+            with ui.element("div").classes("d-bar").style("height: 8px; margin-bottom: 10px"):
+                self._bar = ui.element("div")
+            with ui.element("div").classes("d-tiles"):
+                self._tiles = {label: tile(label) for label in _TILES}
+                self._scores = ui.element("div").style("display: contents")
+            self._note = ui.label("").classes("d-hint d-problem").style("margin: 8px 0 0")
+
+    def _choose_axis(self, axis: str) -> None:
+        self._axis = axis
+        self._refresh()
+
+    # ---- showing ----
+
+    def _refresh(self) -> None:
+        watch, run = self._board.watch, self._run
+        current = watch.runs.get(run.name)
+        if current is not None and current is not run:  # it was removed, and is there again
+            run = self._run = current
+        seen = (id(run), run.version, int(watch.clock()) // 5, self._axis)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        summary = run.summary(watch.clock())
+        self._show_head(summary)
+        checkpoints = playable(watch.folder, run)
+        self._checkpoints.show(checkpoints)
+        self._show_strength(checkpoints)
+        for plot, chart in self._plots:
+            line = charts.Line(plot.title, plot.color, run.curve(plot.metric, self._axis))
+            chart.show(charts.curve_chart([line], self._axis, from_zero=plot.from_zero))
+        self._show_bands()
+        self._workers.show(summary.metrics)
+
+    def _show_head(self, summary: Summary) -> None:
+        run = self._run
+        self._state.text = STATES[summary.state]
+        self._state.classes(replace=f"d-state d-{summary.state}")
+        facts = run.facts
+        about = [summary.model] * bool(summary.model)
+        if summary.parameters is not None:
+            about.append(f"{short_count(summary.parameters)} parameters")
+        about += [str(facts[key]) for key in ("device", "precision") if key in facts]
+        if run.sessions > 1:
+            about.append(f"resumed {run.sessions - 1} times")
+        self._about.text = ", ".join(about)
+        self._bar.style(f"width: {100 * summary.fraction:.1f}%")
+        left = math.nan
+        if summary.state == "running" and summary.timestep:
+            per_ply = summary.seconds / summary.timestep
+            left = per_ply * max(0, summary.total_timesteps - summary.timestep)
+        metrics = summary.metrics
+        values: dict[str, tuple[str, str]] = {
+            "plies": (short_count(summary.timestep), f"of {short_count(summary.total_timesteps)}"),
+            "updates": (count(summary.update), percent(summary.fraction)),
+            "games": (count(summary.games), _plies_per_game(metrics)),
+            "plies/s": (
+                count(metrics.get(names.SPS, math.nan)),
+                f"network {percent(metrics.get(names.NETWORK_SHARE, math.nan))}",
+            ),
+            "time": (duration(summary.seconds), _left(left)),
+            "memory": (f"{count(metrics.get(names.MEMORY, math.nan))} MB", ""),
+            "entropy": (small(metrics.get(names.ENTROPY, math.nan)), "nats"),
+            "KL": (
+                small(metrics.get(names.APPROX_KL, math.nan)),
+                f"clipped {percent(metrics.get(names.CLIP_FRACTION, math.nan))}",
+            ),
+        }
+        values |= {
+            f"vs {opponent}": (
+                percent(result.score),
+                f"{percent(result.low)} to {percent(result.high)}",
+            )
+            for opponent, result in summary.scores.items()
+        }
+        for label in [name for name in values if name not in self._tiles]:
+            with self._scores:
+                self._tiles[label] = tile(label)
+        for label, (value, more) in self._tiles.items():
+            # A run that was resumed may have lost its scores again.
+            value.text, more.text = values.get(label, (NOTHING, ""))
+        notes = [summary.note] * bool(summary.note)
+        if run.broken_lines:
+            notes.append(f"{run.broken_lines} lines of its journal cannot be read")
+        if not run.is_read:
+            notes.append(f"still reading its journal: {percent(run.progress)}")
+        self._note.text = "; ".join(notes)
+
+    def _show_strength(self, checkpoints: list[Playable]) -> None:
+        run = self._run
+        evaluations = run.evaluations
+        opponents = list(dict.fromkeys(name for found in evaluations for name in found.scores))
+        colors = colors_of(opponents, charts.PALETTE)
+        marks = [
+            (charts.place(self._axis, found), found.name)
+            for found in checkpoints
+            if getattr(found, self._axis) is not None
+        ]
+        self._strength.show(
+            charts.strength_chart(
+                [(f"vs {name}", colors[name], evaluations, name) for name in opponents],
+                self._axis,
+                checkpoints=marks if opponents else (),
+            )
+        )
+        ratings = read_ratings(self._board.watch.folder, run.name)
+        self._elo_card.set_visibility(ratings is not None)
+        if ratings is not None:
+            self._elo.show(charts.elo_chart([(run.name, charts.PALETTE[0], ratings)]))
+
+    def _show_bands(self) -> None:
+        run, axis = self._run, self._axis
+        wanted = (names.BLACK_WINS, names.DRAWS, names.PLY_LIMIT_RATE, names.WHITE_WINS)
+        x, shares = run.means(wanted, axis)
+        if len(x):
+            shares[:, 1] -= shares[:, 2]  # those at the limit are shown apart
+        self._outcomes.show(
+            charts.bands_chart(x, shares.clip(0.0), _OUTCOMES, _OUTCOME_COLORS, axis)
+        )
+        known = set(run.metric_names)
+        times = [name for name in _TIME_COLORS if _TIME + name in known]
+        x, seconds = run.means(tuple(_TIME + name for name in times), axis)
+        self._times.show(
+            charts.bands_chart(x, seconds, times, [_TIME_COLORS[name] for name in times], axis)
+        )
+
+
+def _plies_per_game(metrics: Mapping[str, Any]) -> str:
+    plies = metrics.get(names.MEAN_PLIES, math.nan)
+    return f"of {plies:.0f} plies" if math.isfinite(plies) else ""
+
+
+def _left(seconds: float) -> str:
+    text = duration(seconds)
+    return "" if text == NOTHING else f"{text} left"

@@ -1,0 +1,113 @@
+"""Networks out of checkpoints."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from keisei.checkpoints.store import CheckpointError, list_checkpoints, save_checkpoint
+from keisei.network.stored import load_stored_network
+from keisei.training.trainer import Trainer
+from tests.tiny import tiny_config, tiny_trainer
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> Trainer:
+    torch.set_num_threads(1)
+    trainer = tiny_trainer(tmp_path / "run")
+    for _ in range(2):
+        trainer.train_step()
+        trainer.save()
+    return trainer
+
+
+def is_the_same(trainer: Trainer, path: Path) -> bool:
+    loaded = load_stored_network(path).model.state_dict()
+    return all(
+        torch.equal(value, loaded[name]) for name, value in trainer.agent.model.state_dict().items()
+    )
+
+
+def test_a_run_means_its_newest_checkpoint(trainer: Trainer) -> None:
+    run = trainer.run_directory
+    network = load_stored_network(run)
+    assert network.path == list_checkpoints(run / "checkpoints")[-1]
+    assert (network.name, network.timestep) == ("run@128", 128)
+    assert network.spec.name == "core46"
+    assert network.config == trainer.config
+    assert not network.model.training
+    assert is_the_same(trainer, run)
+
+
+def test_a_checkpoint_can_be_named(trainer: Trainer) -> None:
+    old, new = list_checkpoints(trainer.run_directory / "checkpoints")
+    assert load_stored_network(old).timestep == 64
+    assert not is_the_same(trainer, old)
+    assert is_the_same(trainer, new)
+    assert is_the_same(trainer, new.parent), "the directory of checkpoints"
+
+
+def test_a_run_can_be_named_without_its_directory(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = trainer.run_directory.parent / "runs"
+    runs.mkdir()
+    trainer.run_directory.rename(runs / "first")
+    monkeypatch.chdir(runs.parent)
+    assert load_stored_network(Path("first")).timestep == 128
+
+
+def test_averaged_weights_are_preferred(tmp_path: Path) -> None:
+    trainer = tiny_trainer(tmp_path, "ppo.ema_decay=0.9")
+    trainer.train_step()
+    trainer.save()
+    loaded = load_stored_network(tmp_path).model.state_dict()
+    assert trainer.agent.average is not None
+    for name, value in trainer.agent.average.state_dict().items():
+        assert torch.equal(value, loaded[name])
+
+
+def test_a_damaged_checkpoint_is_told_of_and_skipped(
+    trainer: Trainer, caplog: pytest.LogCaptureFixture
+) -> None:
+    newest = list_checkpoints(trainer.run_directory / "checkpoints")[-1]
+    (newest / "weights.safetensors").write_bytes(b"")
+    assert load_stored_network(trainer.run_directory).timestep == 64
+    assert "truncated" in caplog.text
+    with pytest.raises(CheckpointError, match="truncated"):
+        load_stored_network(newest)
+
+
+def test_an_untrained_network_is_never_taken_instead(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="there is no run or checkpoint"):
+        load_stored_network(tmp_path / "nothing")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="has no checkpoint yet"):
+        load_stored_network(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": {"tower_width": 9}}, "the weights have shape"),
+        ({"future": {}}, "settings unknown here: future"),
+        ({"model": {"type": "oracle"}}, "oracle"),
+    ],
+)
+def test_settings_that_do_not_fit_are_explained(
+    trainer: Trainer, tmp_path: Path, change: dict[str, dict[str, object]], message: str
+) -> None:
+    settings = json.loads(tiny_config().model_dump_json())
+    for section, fields in change.items():
+        settings.setdefault(section, {}).update(fields)
+    save_checkpoint(
+        tmp_path / "other" / "checkpoints",
+        timestep=1,
+        update=1,
+        state={"model": trainer.agent.model.state_dict()},
+        config_json=json.dumps(settings),
+        keep=1,
+    )
+    with pytest.raises(CheckpointError, match=message):
+        load_stored_network(tmp_path / "other")

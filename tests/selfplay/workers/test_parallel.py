@@ -1,0 +1,479 @@
+"""Workers: the same games as without them, and nothing lost, doubled or left behind."""
+
+import errno
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from keisei.config_schema import AppConfig, DeviceConfig
+from keisei.errors import KeiseiError
+from keisei.network.model_factory import build_model
+from keisei.network.towers.device import choose_compute
+from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.ppo.buffer import Experience
+from keisei.ppo.distributed import Ranks
+from keisei.selfplay import sources
+from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.source import SelfPlay
+from keisei.selfplay.sources import learner_compute, number_of_workers
+from keisei.selfplay.workers import worker_process
+from keisei.selfplay.workers.inference_server import is_served
+from keisei.selfplay.workers.messages import (
+    Command,
+    Order,
+    WorkerCommunicator,
+    WorkersFailedError,
+)
+from keisei.selfplay.workers.model_sync import ModelSynchronizer
+from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from keisei.selfplay.workers.shared_memory import create_block, release_block, remove_orphans
+from keisei.selfplay.workers.worker import EarlierSelves, SelfPlayWorker
+from keisei.selfplay.workers.worker_pool import GameShares
+from keisei.selfplay.workers.worker_process import UNHEARD_BEATS, ProcessPlan, WorkerProcess
+from keisei.shogi.features import feature_spec
+from keisei.shogi.packed import PACKED
+from keisei.timing import SectionTimer
+from tests.tiny import tiny_config
+
+SHARED = Path("/dev/shm")
+ROOT = Path(__file__).parents[3]
+posix_only = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+lists_shared_memory = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="this system does not list shared memory"
+)
+
+
+def config_with(*overrides: str) -> AppConfig:
+    return tiny_config("env.num_games=8", "selfplay.rollout_plies=30", *overrides)
+
+
+def model_of(config: AppConfig) -> ActorCritic:
+    torch.manual_seed(1)
+    spec = feature_spec(config.env.input_features)
+    return build_model(config.model, spec.num_planes).eval()
+
+
+def fingerprints(experience: Experience) -> Counter[bytes]:
+    """Each game's plies: positions and moves."""
+    fields = [experience.packed[name] for name in PACKED.names or ()]  # without the gaps between
+    return Counter(
+        b"".join(array[:, game].tobytes() for array in (*fields, experience.actions))
+        for game in range(experience.games)
+    )
+
+
+def shared_blocks(process: int | None = None) -> set[str]:
+    """Those of this process; other tests run beside these."""
+    if not SHARED.is_dir():
+        return set()
+    return {path.name for path in SHARED.glob(f"keisei-*-{process or os.getpid()}-*")}
+
+
+class Running:
+    """Workers at work, updated again and again with the same weights."""
+
+    def __init__(self, config: AppConfig, play: ParallelSelfPlay) -> None:
+        self.config, self.play = config, play
+        self.version = -1
+        self.seen: Counter[bytes] = Counter()
+        """All games' plies that were handed over."""
+
+    def publish(self) -> None:
+        self.version += 1
+        self.play.take_weights(model_of(self.config), self.version)
+
+    def collect(self) -> tuple[Experience, RolloutStats]:
+        experience = Experience(self.config.selfplay.rollout_plies, self.config.env.num_games)
+        stats = self.play.collect(experience, SectionTimer())
+        assert stats.plies == len(experience)
+        self.seen += fingerprints(experience)
+        return experience, stats
+
+    def update(self) -> tuple[Experience, RolloutStats]:
+        self.publish()
+        return self.collect()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the first worker."""
+        process = next(p for p in multiprocessing.active_children() if p.name == "keisei-worker-0")
+        assert process.pid is not None
+        os.kill(process.pid, number)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    """Two workers for many tests, as it takes seconds to start them."""
+    blocks = shared_blocks()
+    config = config_with(
+        "parallel.max_lag=1", "parallel.max_failures=2", "parallel.hang_seconds=20"
+    )
+    with ParallelSelfPlay(config, workers=2) as play:
+        started = Running(config, play)
+        yield started
+        assert max(started.seen.values()) == 1, "something was handed over twice"
+    assert multiprocessing.active_children() == []
+    assert shared_blocks() <= blocks
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"no {what} in {seconds} s"
+        time.sleep(0.05)
+
+
+def test_workers_play_the_same_games_as_one_process(running: Running) -> None:
+    config = running.config
+    spec = feature_spec(config.env.input_features)
+    compute = choose_compute(config.device)
+    inference = TorchPredictor(compute.prepare(model_of(config)), compute, spec)
+    alone = SelfPlay(config, inference, games=8, threads=1)
+    for _ in range(2):
+        expected = Experience(config.selfplay.rollout_plies, config.env.num_games)
+        expected_stats = alone.collect(expected, SectionTimer())
+        experience, stats = running.update()
+        assert fingerprints(experience) == fingerprints(expected)
+        assert (experience.ends == expected.ends).all()
+        assert np.allclose(experience.values, expected.values, atol=1e-5)
+        assert np.allclose(experience.last_values, expected.last_values, atol=1e-5)
+        assert Counter(stats.outcomes) == Counter(expected_stats.outcomes)
+
+
+def test_a_full_ring_makes_workers_wait_and_the_lag_is_bounded(running: Running) -> None:
+    running.update()
+    running.publish()
+    waited = [worker.waited for worker in running.collect()[1].workers]
+    # They may be one update ahead, and then wait for newer weights, however long that takes.
+    time.sleep(3.0)
+    running.publish()
+    assert running.collect()[1].lag == 1
+    stats = running.update()[1]
+    assert stats.lag <= 1
+    assert all(
+        after.waited > before + 1.0 for before, after in zip(waited, stats.workers, strict=True)
+    )
+    assert len({worker.process for worker in stats.workers}) == 2
+    assert all(worker.memory > 10.0 and worker.plies > 0 for worker in stats.workers)
+
+
+def test_orders_are_obeyed_while_waiting(running: Running) -> None:
+    running.update()
+    time.sleep(1.0)  # by now all wait for weights
+    running.play.pause()
+    running.publish()
+    running.collect()  # of before the pause
+    running.publish()
+    assert not any(worker.chunks for worker in running.play._workers)
+    running.play.resume()
+    running.collect()
+
+
+def test_reset_abandons_the_games(running: Running) -> None:
+    before = running.play.abandoned_games
+    running.update()
+    running.play.reset()
+    assert running.play.abandoned_games == before + 8
+    running.update()  # may have been played before the order came
+    experience, _ = running.update()
+    assert experience.packed[0].ply.max() <= 2 * 30 + running.config.env.opening_plies
+
+
+@posix_only
+def test_killed_workers_are_replaced_and_nothing_is_lost_or_doubled(running: Running) -> None:
+    failures, abandoned = running.play.failures, running.play.abandoned_games
+    for _ in range(2):
+        running.publish()
+        running.send_signal(signal.SIGKILL)
+        running.collect()
+        running.update()
+    assert running.play.failures == failures + 2
+    assert running.play.abandoned_games == abandoned + 2 * 4
+
+
+@pytest.mark.soak
+@posix_only
+def test_a_worker_that_hangs_is_replaced(
+    running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = running.play.failures
+    hurried = running.config.parallel.model_copy(update={"hang_seconds": 4.0})
+    monkeypatch.setattr(
+        running.play, "_config", running.config.model_copy(update={"parallel": hurried})
+    )
+    running.update()
+    running.send_signal(signal.SIGSTOP)
+    while running.play.failures == failures:
+        running.update()
+    assert "worker 0 failed and is replaced: no sign of life" in caplog.text
+    monkeypatch.undo()
+    running.update()
+
+
+@pytest.mark.soak
+@posix_only
+def test_twenty_kills_in_one_run(running: Running) -> None:
+    failures = running.play.failures
+    for _ in range(20):
+        running.publish()
+        running.send_signal(signal.SIGKILL)
+        running.collect()
+    assert running.play.failures == failures + 20
+
+
+def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback() -> None:
+    good = config_with("parallel.max_failures=1")
+    broken = good.model_copy(
+        update={"model": good.model.model_copy(update={"type": "no such network"})}
+    )
+    with ParallelSelfPlay(broken, workers=1) as play:
+        play.take_weights(model_of(good), 0)
+        with pytest.raises(WorkersFailedError, match=r"2 times in a row(.|\n)*no such network"):
+            Running(broken, play).collect()
+        assert play.failures == 2
+
+
+LEARNER = """
+import sys, time
+import multiprocessing
+from tests.selfplay.workers.test_parallel import Running, config_with
+from keisei.selfplay.workers.inference_server import is_served
+from keisei.selfplay.workers.model_sync import ModelSynchronizer
+from keisei.selfplay.workers.parallel import ParallelSelfPlay
+if __name__ == "__main__":
+    config = config_with()
+    with ParallelSelfPlay(config, workers=2) as play:
+        running = Running(config, play)
+        running.update()
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        while True:
+            running.update()
+"""
+
+
+@posix_only
+@lists_shared_memory
+def test_workers_end_with_a_learner_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "learner.py"
+    script.write_text(LEARNER)
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # where the resource tracker says what it removed
+    ) as learner:
+        assert learner.stdout is not None
+        workers = [int(number) for number in learner.stdout.readline().split()]
+        assert len(workers) == 2
+        assert len(shared_blocks(learner.pid)) == 3, "two rings and the weights"
+        learner.kill()
+    wait_for(lambda: not any(is_alive(worker) for worker in workers), "end of the workers")
+    wait_for(lambda: not shared_blocks(learner.pid), "end of the shared memory")
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@lists_shared_memory
+def test_memory_of_dead_processes_is_removed_at_the_next_start() -> None:
+    own = create_block(64)
+    prefix = own.name.rpartition(f"{os.getpid()}-")[0]
+    orphan = SHARED / f"{prefix}999999999-abc123"
+    # A container with processes of its own may share the memory of its host.
+    elsewhere = SHARED / "keisei-1-999999999-abc123"
+    for path in (orphan, elsewhere):
+        path.write_bytes(b"left")
+    try:
+        assert remove_orphans() >= 1
+        assert not orphan.exists()
+        assert (SHARED / own.name).exists()
+        assert elsewhere.exists()
+    finally:
+        elsewhere.unlink()
+        release_block(own, is_owner=True)
+
+
+@lists_shared_memory
+def test_too_little_shared_memory_is_noticed_before_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    blocks = shared_blocks()
+    config = config_with()
+    with (
+        ParallelSelfPlay(config, workers=2) as play,
+        pytest.raises(KeiseiError, match=r"no room for .* MB of shared memory.*--shm-size"),
+    ):
+        play.take_weights(model_of(config), 0)
+    assert shared_blocks() == blocks
+
+
+def test_numbers_of_games_are_never_given_twice() -> None:
+    """Also if a run is resumed with other numbers of workers and of learners."""
+    config, seen = config_with(), set[int]()
+
+    def give(shares: GameShares, plans: int) -> None:
+        for _ in range(plans):
+            plan = shares.next_plan(EarlierSelves((), 0))
+            numbers = set(range(plan.first_game, plan.first_game + plan.games))
+            assert not numbers & seen
+            seen.update(numbers)
+
+    two = GameShares(config, shares=2, ranks=Ranks())
+    give(two, 3)
+    four = GameShares(config, shares=4, ranks=Ranks())
+    four.skip(two.games_given)
+    give(four, 5)
+    first, second = (
+        GameShares(config, shares=1, ranks=Ranks(rank=rank, size=2)) for rank in range(2)
+    )
+    for shares in (first, second):
+        shares.skip(four.games_given)
+        give(shares, 2)
+    alone = GameShares(config, shares=8, ranks=Ranks())
+    alone.skip(first.games_given)
+    give(alone, 9)
+
+
+def test_a_worker_that_begins_in_mid_run_knows_the_earlier_selves() -> None:
+    config = config_with("selfplay.pool_share=0.5", "selfplay.pool_interval=4")
+    model = model_of(config)
+    with ParallelSelfPlay(config, workers=1) as play:
+        for version in (0, 1, 4, 6):
+            play._begin_version(model, version)
+        plan = play._shares.next_plan(play._earlier_selves)
+        state = play.state()
+    worker = SelfPlayWorker(plan)
+    pool = worker._selfplay.pool
+    assert len(pool.snapshots) == 2
+    for name, value in model.state_dict().items():
+        assert torch.equal(pool.snapshots[1][name], value)
+    for version, known in ((6, 2), (7, 2), (9, 3), (10, 3)):
+        worker.load_weights(model.state_dict(), version)
+        assert len(pool.snapshots) == known
+    with ParallelSelfPlay(config, workers=2) as resumed:
+        resumed.restore(state)
+        assert len(resumed._earlier_selves.weights) == 2
+
+
+def test_signs_of_life_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "BEAT_SECONDS", -1.0)
+    config = config_with()
+    model = model_of(config)
+    ours, other = multiprocessing.Pipe()
+    with ModelSynchronizer(model) as slab:
+        play = ParallelSelfPlay(config, workers=1)
+        ring = play.new_ring()
+        games = play._shares.next_plan(EarlierSelves((), 0))
+        plan = ProcessPlan(0, games, 0, 1, slab.name, ring.plan([0]))
+        with WorkerCommunicator(other, ring) as link:
+            process = WorkerProcess(plan, SelfPlayWorker(games), link)
+
+            def beats() -> int:
+                for _ in range(100):
+                    process._serve()
+                count = 0
+                while ours.poll():
+                    ours.recv()
+                    count += 1
+                return count
+
+            assert beats() == UNHEARD_BEATS
+            assert beats() == 0, "the learner is busy"
+            ours.send(Order(Command.HEARD))
+            assert beats() == UNHEARD_BEATS
+            process._slab.close()
+    ours.close()
+    other.close()
+
+
+def test_games_must_be_shared_fairly() -> None:
+    with pytest.raises(KeiseiError, match="must be a multiple"):
+        ParallelSelfPlay(config_with(), workers=3)
+
+
+def test_numbers_are_chosen_by_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "usable_cpus", lambda: 8)
+    cpu = choose_compute(DeviceConfig(device="cpu"))
+    gpu = replace(cpu, device=torch.device("cuda"))
+    auto = config_with("parallel.num_workers=auto", "device.torch_threads=0")
+    assert number_of_workers(auto, gpu) == 8
+    assert number_of_workers(auto, cpu) == 4, "8 games cannot be shared by 7"
+    assert learner_compute(auto).threads == 4
+    assert number_of_workers(config_with("parallel.num_workers=3"), cpu) == 3
+    twice = config_with("parallel.num_workers=auto", "parallel.worker_threads=4")
+    assert number_of_workers(twice, gpu) == 2
+
+
+def test_a_server_answers_as_the_workers_own_networks_do() -> None:
+    config = config_with("parallel.inference=server", "parallel.max_failures=4")
+    spec = feature_spec(config.env.input_features)
+    compute = choose_compute(config.device)
+    inference = TorchPredictor(compute.prepare(model_of(config)), compute, spec)
+    alone = SelfPlay(config, inference, games=8, threads=1)
+    blocks, others = shared_blocks(), multiprocessing.active_children()
+    with ParallelSelfPlay(config, workers=2) as play:
+        running = Running(config, play)
+        for _ in range(2):
+            expected = Experience(config.selfplay.rollout_plies, config.env.num_games)
+            alone.collect(expected, SectionTimer())
+            experience, _ = running.update()
+            assert fingerprints(experience) == fingerprints(expected)
+            assert np.allclose(experience.values, expected.values, atol=1e-5)
+    assert set(multiprocessing.active_children()) <= set(others)
+    assert shared_blocks() <= blocks
+
+
+@pytest.mark.soak
+@posix_only
+def test_a_server_that_is_killed_is_replaced_with_its_workers() -> None:
+    for_a_server(signal.SIGKILL)
+
+
+@pytest.mark.soak
+@posix_only
+def test_a_server_that_hangs_is_replaced_with_its_workers() -> None:
+    for_a_server(signal.SIGSTOP, "parallel.hang_seconds=4")
+
+
+def for_a_server(number: signal.Signals, *overrides: str) -> None:
+    """What comes of a signal to the inference server: one failure, although all workers fail."""
+    config = config_with("parallel.inference=server", "parallel.max_failures=1", *overrides)
+    with ParallelSelfPlay(config, workers=4) as play:
+        running = Running(config, play)
+        running.update()
+        server = next(
+            p for p in multiprocessing.active_children() if p.name == "keisei-inference-server"
+        )
+        assert server.pid is not None
+        os.kill(server.pid, number)
+        for _ in range(3):
+            running.update()
+        assert play.failures >= 4, "all workers noticed, and have a new server"
+        assert max(running.seen.values()) == 1
+
+
+def test_auto_asks_a_server_only_for_a_network_on_a_gpu() -> None:
+    model = model_of(config_with())
+    assert not is_served(config_with(), model)
+    assert is_served(config_with(), model.to("meta"))
+    assert not is_served(config_with("parallel.inference=workers"), model.to("meta"))

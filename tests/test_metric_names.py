@@ -1,0 +1,83 @@
+"""Names of metrics and their explanations."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from keisei import metric_names as names
+from keisei.evaluation.score import Score
+from keisei.formats import (
+    count,
+    duration,
+    percent,
+    short_count,
+    small,
+)
+from keisei.metric_names import evaluation_metrics, shares, strengths
+from keisei.shogi.rules import Termination
+from keisei.system import video_megabytes
+from tests.training.fake_run import fake_evaluation, fake_metrics
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+def pattern_of(name: str) -> str:
+    """The name in the tables for a metric whose name has a part of its own."""
+    if name.startswith(names.TERMINATION_PREFIX):
+        return names.TERMINATION_PREFIX + "<name>"
+    name = re.sub(r"^workers/\d+/", "workers/<number>/", name)
+    return re.sub(r"^eval/.+/", "eval/<opponent>/", name)
+
+
+def test_every_metric_is_explained() -> None:
+    found = {*fake_metrics(1, 10), *evaluation_metrics(fake_evaluation(1, 10, games=0).scores)}
+    assert {pattern_of(name) for name in found} == set(names.MEANINGS)
+
+
+def test_the_documentation_explains_the_same_metrics() -> None:
+    documented = re.findall(r"^\| `([^`]+/[^`]+)` \|", DOCUMENTATION.read_text("utf-8"), re.M)
+    assert sorted(documented) == sorted(names.MEANINGS)
+
+
+def test_terminations_have_names_in_lower_case() -> None:
+    assert names.termination_metric(Termination.PLY_LIMIT.name) == "games/termination/ply_limit"
+
+
+def test_an_evaluation_can_be_read_back_from_its_metrics() -> None:
+    score = Score(black=(6, 1, 3), white=(4, 2, 4))
+    metrics = evaluation_metrics({"usi:/opt/engine": score})
+    assert metrics["eval/usi:/opt/engine/wins"] == 10
+    result = strengths({**metrics, "charts/SPS": 1.0})["usi:/opt/engine"]
+    assert (result.score, result.games) == (score.score, 20)
+    assert (result.as_black, result.as_white) == (0.65, 0.5)
+    assert (result.low, result.high) == score.interval
+    assert result.margin == pytest.approx((result.high - result.low) / 2)
+
+
+def test_opponents_and_colours_that_were_not_played_are_left_out() -> None:
+    nobody = Score((0, 0, 0), (0, 0, 0))
+    as_black = Score((1, 0, 0), (0, 0, 0))
+    metrics = evaluation_metrics({"nobody": nobody, "someone": as_black})
+    assert not any("nobody" in name or "as_white" in name for name in metrics)
+    assert math.isnan(strengths(metrics)["someone"].as_white)
+
+
+def test_shares_divide_what_there_is() -> None:
+    assert shares({"a": 1.0, "b": 3.0, "c": math.nan}, ("a", "b", "c", "d")) == [0.25, 0.75, 0, 0]
+    assert shares({}, ("a", "b")) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("write", [count, duration, percent, short_count, small])
+def test_a_number_that_is_none_is_a_dash(write: object) -> None:
+    assert callable(write)
+    assert write(math.nan) == "-"
+
+
+def test_video_memory_is_told_only_where_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert video_megabytes() is None
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 3 << 20)
+    assert video_megabytes() == 3.0

@@ -1,0 +1,187 @@
+"""Reading and writing whole files."""
+
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from keisei.errors import KeiseiError
+from keisei.system import (
+    FileAccessError,
+    make_directory,
+    read_bytes,
+    write_atomically,
+)
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has nothing like it")
+Link = Callable[[Path, Path], None]
+
+
+@pytest.fixture
+def link() -> Link:
+    """Make a symbolic link, which Windows does not allow everyone."""
+
+    def make(path: Path, target: Path) -> None:
+        try:
+            path.symlink_to(target)
+        except OSError as error:
+            pytest.skip(f"no symbolic links here: {error}")
+
+    return make
+
+
+@pytest.fixture
+def narrow_umask() -> Iterator[None]:
+    """New files are for their owner only."""
+    old = os.umask(0o077)
+    yield
+    os.umask(old)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert read_bytes(path) == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def disk_full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", disk_full)
+    with pytest.raises(FileAccessError, match=r"cannot write .*file: No space left on device"):
+        write_atomically(path, b"new")
+    assert read_bytes(path) == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
+    missing = tmp_path / "no" / "such"
+    with pytest.raises(KeiseiError, match=r"cannot read .*such"):
+        read_bytes(missing)
+    with pytest.raises(KeiseiError, match=r"cannot write .*such"):
+        write_atomically(missing, b"")
+
+
+@pytest.mark.parametrize(
+    "name", [".", "", "a-file/below.svg", "no-folder/file", "n" * 300, "null\0byte", "\ud800"]
+)
+def test_names_that_cannot_be_written_are_one_kind_of_error(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").write_bytes(b"old")
+    with pytest.raises(FileAccessError, match="cannot write"):
+        write_atomically(Path(name), b"new")
+    with pytest.raises(FileAccessError, match="cannot read"):
+        read_bytes(Path(name))
+    assert [path.name for path in tmp_path.iterdir()] == ["a-file"]
+
+
+@posix_only
+def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    write_atomically(path, b"new")
+    assert read_bytes(path) == b"new"
+
+
+@pytest.mark.parametrize("old", [b"old", None])
+def test_symbolic_links_stay_and_their_target_is_written(
+    old: bytes | None, tmp_path: Path, link: Link
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    target = folder / "target"
+    if old is not None:
+        target.write_bytes(old)
+    link(tmp_path / "middle", Path("folder", "target"))
+    link(tmp_path / "link", Path("middle"))
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "middle").is_symlink()
+    assert target.read_bytes() == b"new"
+    assert not target.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 3
+    assert list(folder.iterdir()) == [target]
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path, link: Link) -> None:
+    link(tmp_path / "one", Path("other"))
+    link(tmp_path / "other", Path("one"))
+    with pytest.raises(FileAccessError, match="cannot write"):
+        write_atomically(tmp_path / "one", b"new")
+    assert (tmp_path / "one").is_symlink()
+
+
+@posix_only
+def test_pipes_are_written_to_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(path, b"new")
+    assert os.read(reader, 10) == b"new"
+    os.close(reader)
+    assert path.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
+def test_open_files_without_a_name_are_written_to() -> None:
+    """What ``--svg /dev/stdout`` is when a Python program collects the output."""
+    with tempfile.TemporaryFile() as file:
+        write_atomically(Path(f"/proc/self/fd/{file.fileno()}"), b"new")
+        file.seek(0)
+        assert file.read() == b"new"
+
+
+@posix_only
+@pytest.mark.usefixtures("narrow_umask")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_replaced_file_keeps_its_permissions(mode: int, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert read_bytes(path) == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@posix_only
+@pytest.mark.usefixtures("narrow_umask")
+def test_a_new_file_has_the_permissions_that_the_user_gives_new_files(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "file", b"new")
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+
+
+def test_write_protected_files_stay_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    if os.access(path, os.W_OK):
+        pytest.skip("this user may write everything")
+    with pytest.raises(FileAccessError, match=r"cannot write .*write-protected"):
+        write_atomically(path, b"new")
+    assert read_bytes(path) == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    path.chmod(0o644)
+
+
+def test_directories_are_made_or_explained(tmp_path: Path) -> None:
+    make_directory(tmp_path / "one" / "two")
+    make_directory(tmp_path / "one" / "two")
+    assert (tmp_path / "one" / "two").is_dir()
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(FileAccessError, match=f"cannot make {re.escape(str(path))}: "):
+            make_directory(path)

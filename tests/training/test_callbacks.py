@@ -1,0 +1,123 @@
+"""The bus between the trainer and those who listen."""
+
+import logging
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from keisei.errors import KeiseiError
+from keisei.training import callbacks as events
+from keisei.training.callbacks import (
+    Callback,
+    Event,
+    EventBus,
+    TrainingEnd,
+    load_plugin,
+)
+from tests.training.fake_run import fake_events, progress_at
+
+
+class Listener(Callback):
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def __getattribute__(self, name: str) -> object:
+        if name.startswith("on_"):
+            self.heard.append(name)
+        return super().__getattribute__(name)
+
+
+class Faulty(Callback):
+    def on_training_end(self, event: TrainingEnd) -> None:
+        raise ZeroDivisionError("a bug in a plug-in")
+
+
+END = TrainingEnd("finished", progress_at(1, 1))
+
+
+def test_every_event_has_a_method_of_its_own(tmp_path: Path) -> None:
+    listener = Listener()
+    bus = EventBus([listener])
+    told = list(fake_events(tmp_path, updates=10))
+    assert {type(event) for event in told} == set(get_args(Event))
+    for event in told:
+        bus.emit(event)
+    methods = {name for name in vars(Callback) if name.startswith("on_")}
+    assert set(listener.heard) == methods
+    assert len(listener.heard) == len(told)
+
+
+def test_callbacks_are_told_in_their_order() -> None:
+    order = []
+
+    @dataclass
+    class Numbered(Callback):
+        number: int
+
+        def on_training_end(self, event: TrainingEnd) -> None:
+            order.append(self.number)
+
+    EventBus([Numbered(number) for number in (3, 1, 2)]).emit(END)
+    assert order == [3, 1, 2]
+
+
+def test_a_failing_callback_is_logged_and_the_others_are_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    listener = Listener()
+    EventBus([Faulty(), listener]).emit(END)
+    assert listener.heard == ["on_training_end"]
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "Faulty failed in on_training_end" in record.getMessage()
+    assert "a bug in a plug-in" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
+    class Interrupted(Callback):
+        def on_training_end(self, event: TrainingEnd) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        EventBus([Interrupted()]).emit(END)
+
+
+READY = Listener()
+NOTHING_OF_THE_KIND = 3
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three packages have registered something."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    names = {"listener": "Listener", "ready": "READY", "wrong": "NOTHING_OF_THE_KIND"}
+    found = [
+        EntryPoint(name, f"{__name__}:{attribute}", events.PLUGIN_GROUP)
+        for name, attribute in names.items()
+    ]
+    monkeypatch.setattr(events, "entry_points", lambda group: found)
+
+
+@pytest.mark.usefixtures("plugins")
+def test_plugins_are_classes_or_ready_made() -> None:
+    assert type(load_plugin("listener")).__name__ == "Listener"
+    assert type(load_plugin("ready")).__name__ == "Listener"
+
+
+@pytest.mark.usefixtures("plugins")
+def test_plugins_that_cannot_be_used_are_explained() -> None:
+    with pytest.raises(KeiseiError, match="no callback 'missing'; there are: listener, ready"):
+        load_plugin("missing")
+    with pytest.raises(KeiseiError, match=r"'wrong' is no keisei\.training\.events\.Callback"):
+        load_plugin("wrong")
+
+
+def test_without_plugins_the_message_says_so() -> None:
+    with pytest.raises(KeiseiError, match="none is installed"):
+        load_plugin("anything")

@@ -1,0 +1,288 @@
+"""The dashboard in a real browser: runs that train meanwhile, and visitors who want too much."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from keisei.evaluation.match import PlayedGame, write_games
+from keisei.evaluation.results import Conditions, ResultStore
+from keisei.runs.journal import rewind
+from keisei.runs.run_files import (
+    GAMES,
+    LIVE,
+    METRICS,
+    STRENGTH,
+)
+from keisei.shogi.types import Color
+from keisei.system import write_atomically
+from tests.evaluation.test_results import Nobody
+from tests.runs.journals import append, entry, evaluation, fake_journal, new_run, step
+from tests.training.fake_run import random_record
+from tests.web.conftest import PHONE, OpenPage, Server, visits
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytest.importorskip("playwright.sync_api")
+pytestmark = pytest.mark.slow
+
+EVIL = "<img src=x onerror=window.hacked=1>"
+SECRET = "a secret that no page shows"
+LINES = '.d-compare svg path[stroke^="var(--d-"][stroke-width="2"]'
+"""The curves of the plot that compares runs."""
+
+not_on_windows = pytest.mark.skipif(
+    sys.platform == "win32", reason="files have no such names there, and links need privileges"
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory, runs: Path) -> Path:
+    """A folder with runs of all kinds, and secrets beside it."""
+    top = tmp_path_factory.mktemp("top")
+    root = top / "runs"
+    fake_journal(root, "first", 40)
+    second = fake_journal(root, "second", 20)
+    (second / "checkpoints").mkdir(exist_ok=True)
+    write_games([random_record("network", "greedy", 1)], second / GAMES,
+                prefix="update-000020", event="test")  # fmt: skip
+    rating = {"name": "x", "identity": "x", "elo": 100.0, "low": 50.0, "high": 150.0, "games": 9}
+    strength = {
+        "anchor": "random",
+        "opponents": [rating],
+        "checkpoints": [rating | {"timestep": 9}],
+    }
+    (second / STRENGTH).write_text(json.dumps(strength))
+    shutil.copytree(runs / "tiny", root / "tiny")
+    (top / "secret.txt").write_text(SECRET)
+    outside = new_run(top, "outside", step(1, a=1.0), evaluation(1, 0.5, SECRET))
+    (outside / "config.json").write_text(json.dumps({"model": {"type": SECRET}}))
+    if sys.platform != "win32":
+        new_run(root, EVIL, step(1, charts__SPS=1.0), evaluation(1, 0.5, EVIL))
+        (root / "link").symlink_to(outside)
+        bad = new_run(root, "bad")
+        for name in (METRICS, "config.json"):
+            (bad / name).unlink()
+            (bad / name).symlink_to(outside / name)
+    games = [PlayedGame(Color.BLACK, Color.BLACK, "checkmate", 90)] * 6
+    games += [PlayedGame(Color.WHITE, Color.BLACK, "checkmate", 80)] * 2
+    with ResultStore(root / "ladder.sqlite3", create=True) as store:
+        store.add(Nobody("strong", "strong"), Nobody("random", "random"), games,
+                  conditions=Conditions(), seed=0)  # fmt: skip
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Server]:
+    server = Server("dashboard", str(root))
+    yield server
+    server.interrupt()
+
+
+@pytest.fixture
+def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
+    with visits(browser, server, ".k-card:visible") as open_page:
+        yield open_page
+
+
+def number(page: "Page", selector: str) -> int:
+    return page.locator(selector).count()
+
+
+def wait_for_number(page: "Page", selector: str, wanted: int) -> None:
+    page.wait_for_function(
+        "([selector, wanted]) => document.querySelectorAll(selector).length === wanted",
+        arg=[selector, wanted],
+    )
+
+
+def test_runs_are_listed_and_compared(open_page: OpenPage) -> None:
+    page = open_page("?runs=first/second")
+    wait_for_number(page, LINES, 2)
+    rows = page.locator(".d-table tbody tr")
+    first = rows.filter(has=page.locator("a", has_text=re.compile("^first$")))
+    assert "finished" in first.inner_text()
+    assert "vs greedy" in page.locator(".d-table thead").inner_text()
+    first.locator(".q-checkbox").click()
+    wait_for_number(page, LINES, 1)
+    page.wait_for_url("**runs=second&**")  # the choice can be passed on
+    page.get_by_text("minutes", exact=True).click()
+    page.wait_for_url("**x=seconds")
+    page.reload()
+    wait_for_number(page, LINES, 1)
+
+
+def test_any_metric_can_be_compared(open_page: OpenPage) -> None:
+    page = open_page("?runs=first/second&show=metric/losses/entropy&x=update")
+    wait_for_number(page, LINES, 2)
+    page.goto(page.url.replace("metric/losses/entropy", "elo"))
+    wait_for_number(page, '.d-compare svg path[stroke^="var(--d-"][stroke-width="1.2"]', 1)
+
+
+def test_a_run_is_followed_while_it_trains(open_page: OpenPage, root: Path) -> None:
+    now = time.time()
+    lines = [line(now, "start", 0, facts={"parameters": 4321})]
+    run = new_run(root, "live", *lines)
+    try:
+        page = open_page("run/live")
+        page.wait_for_selector(".d-state.d-running")
+        assert "No evaluation yet" in page.inner_text("body")
+        metrics = {"charts/SPS": 777.0, "losses/entropy": 3.25, "losses/approx_kl": 0.01,
+                   "games/black_wins": 0.5, "games/white_wins": 0.5, "games/mean_plies": 90.0,
+                   "time/env": 1.0, "time/learning": 2.0, "workers/0/SPS": 123.0}  # fmt: skip
+        append(run, *(line(now, "step", update, metrics=metrics) for update in (1, 2)))
+        page.wait_for_function("document.querySelector('.d-tiles').innerText.includes('777')")
+        assert "123" in page.locator(".k-card", has_text="Workers").inner_text()
+        for update, score in ((2, 0.25), (3, 0.75)):
+            scores = {f"eval/bot/{key}": score for key in ("score", "low", "high")}
+            append(run, line(now, "evaluation", update, metrics=scores))
+        page.get_by_text("vs bot").first.wait_for()
+        page.wait_for_function("document.querySelector('.d-tiles').innerText.includes('75 %')")
+        sfen = "lnsgkgsnl/1r5b1/ppppppppp/9/9/2P6/PP1PPPPPP/1B5R1/LNSGKGSNL w - 2"
+        game = {"sfen": sfen, "last_move": "7g7f"}
+        write_atomically(run / LIVE, live_games(now, game))
+        page.wait_for_selector('.d-board .shogi-last-to[data-square="7f"]', state="attached")
+        write_atomically(run / LIVE, live_games(now, game, game, game))
+        wait_for_number(page, ".d-board svg", 3)
+        rewind(run / METRICS, 1)  # the run is resumed at an earlier checkpoint
+        page.wait_for_function("!document.querySelector('.d-tiles').innerText.includes('75 %')")
+        append(run, line(now, "end", 1, reason="finished"))
+        page.wait_for_selector(".d-state.d-finished")
+    finally:
+        shutil.rmtree(run)
+
+
+def live_games(now: float, *games: dict[str, str]) -> bytes:
+    return json.dumps({"time": now, "update": 3, "games": games}).encode()
+
+
+def line(now: float, event: str, update: int, **fields: object) -> bytes:
+    found = json.loads(entry(event, update, **fields).to_line())
+    return json.dumps(found | {"time": now}).encode() + b"\n"
+
+
+def test_a_checkpoint_is_played_with_a_click(open_page: OpenPage) -> None:
+    page = open_page("run/tiny")
+    page.get_by_role("button", name="Play").last.click()
+    page.wait_for_url("**/play?**")
+    page.wait_for_selector(".kb-piece")
+    assert "tiny" in page.inner_text("body")
+
+
+def test_a_sample_game_is_played_through(open_page: OpenPage) -> None:
+    page = open_page("run/second")
+    page.locator(".k-card", has_text="Sample games").locator("input").click()
+    page.get_by_role("option", name="update 20").first.click()
+    page.wait_for_selector(".d-viewer .shogi-piece", state="attached")
+    last = page.locator(".d-viewer .d-hint").inner_text()
+    assert "network (Black) - greedy (White)" in last
+    page.get_by_label("back").click()
+    page.wait_for_function(
+        "text => document.querySelector('.d-viewer .d-hint').innerText !== text", arg=last
+    )
+
+
+def test_the_ladder_has_its_players(open_page: OpenPage) -> None:
+    page = open_page("ladder")
+    page.wait_for_selector(".d-table tbody tr:nth-child(2)")
+    text = page.locator(".d-table tbody").inner_text()
+    assert text.index("strong") < text.index("random")
+
+
+@pytest.mark.parametrize("path", ["", "run/second", "ladder"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_pages_fit_a_phone(open_page: OpenPage, path: str, dark: bool) -> None:
+    page = open_page(path, PHONE, dark=dark)
+    page.wait_for_selector(".d-chart svg path", state="attached")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    channels = [int(value) for value in re.findall(r"\d+", background)[:3]]
+    assert (sum(channels) < 200) == dark
+
+
+@not_on_windows
+def test_names_are_text(open_page: OpenPage, root: Path) -> None:
+    """A run's directory and an opponent that are named like markup."""
+    page = open_page()
+    page.locator(".d-table a", has_text=EVIL).click()
+    page.wait_for_url("**/run/**")
+    page.get_by_text(f"vs {EVIL}").first.wait_for()
+    chart = page.locator(".d-chart").first
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
+    page.wait_for_selector(".d-dot", state="attached")
+    assert page.evaluate("window.hacked") is None
+    assert number(page, 'img[src="x"]') == 0
+
+
+TRICKS = [
+    "/run/..", "/run/../..", "/run/..%2f..", "/run/..%2foutside", "/run/%2e%2e%2foutside",
+    "/run/..%5coutside", "/run/first%2f..%2f..%2foutside", "/run/%2fetc", "/run/outside",
+    "/run/link", "/run/bad", "/run/first%00", "/run/", "/secret.txt", "/../secret.txt",
+    "/%2e%2e/secret.txt", "/..%2fsecret.txt", "/run/link/config.json", "/run/..;/outside",
+    "/play?against=run:../outside", "/play?against=named:../outside", "/play?against=/etc/passwd",
+    "/?runs=../outside", "/?runs=link&show=score/x", "/_nicegui/../../secret.txt",
+    "/_nicegui/3.18.0/static/..%2f..%2f..%2fsecret.txt", "//secret.txt", "/static/../secret.txt",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", TRICKS)
+def test_no_trick_reads_a_file_outside_the_folder(server: Server, path: str) -> None:
+    status, text = server.ask(path)
+    assert status in (200, 404), status
+    assert SECRET not in text
+    assert "root:" not in text
+
+
+@not_on_windows
+def test_links_are_named_but_not_followed(open_page: OpenPage) -> None:
+    page = open_page()
+    page.get_by_text("Left out, since links may lead anywhere: link").wait_for()
+    assert number(page, 'a[href="/run/link"]') == 0
+    page.goto(page.url.partition("?")[0] + "run/bad")
+    page.wait_for_selector(".d-state.d-broken")
+    assert SECRET not in page.inner_text("body")
+
+
+def test_an_empty_folder_says_what_to_do_and_waits(browser: "Browser", tmp_path: Path) -> None:
+    server = Server("dashboard", str(tmp_path), "--token", "the-secret-token")
+    page = browser.new_page()
+    try:
+        assert server.ask("/")[0] == 401, "with a token, others are not let in"
+        page.goto(server.address)
+        page.get_by_text("keisei train", exact=True).wait_for()
+        page.goto(server.address.partition("?")[0] + "ladder")
+        page.get_by_text("There are no results").wait_for()
+        page.goto(server.address.partition("?")[0] + "run/nothing")
+        page.get_by_text("There is no such run").wait_for()
+        page.goto(server.address.partition("?")[0])
+        page.get_by_text("keisei train", exact=True).wait_for()
+        new_run(tmp_path, "one", step(1, a=1.0))
+        page.wait_for_selector('a[href="/run/one"]')
+    finally:
+        page.close()
+        server.interrupt()
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["{root}/first"], [".", "--token", "short"]])
+def test_mistakes_are_explained_without_a_traceback(root: Path, arguments: list[str]) -> None:
+    words = [word.format(root=root) for word in arguments]
+    done = subprocess.run(
+        [sys.executable, "-m", "keisei", "dashboard", "--port=0", "--no-browser", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,186 @@
+"""The plots of the dashboard, as what is handed to ECharts."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nicegui")
+
+from keisei.metric_names import Strength
+from keisei.runs.curves import Curve
+from keisei.runs.run_ratings import Rating, RunRatings
+from keisei.runs.run_record import Evaluation
+from keisei.web.dashboard import charts
+from keisei.web.dashboard.overview_page import trend_points
+from keisei.web.dashboard.run_panels import worker_table
+
+EVIL = ":renderItem"
+"""A name out of a file that would be code if it became a key."""
+
+
+def curve(*values: float) -> Curve:
+    mean = np.array(values)
+    return Curve(np.arange(1.0, len(values) + 1), mean, mean - 1.0, mean + 2.0)
+
+
+def evaluations(*scores: float, opponent: str = "greedy") -> list[Evaluation]:
+    return [
+        Evaluation(
+            update,
+            1000 * update,
+            90.0 * update,
+            {opponent: Strength(score, score - 0.1, score + 0.1, 0.5, 0.5, 40)},
+        )
+        for update, score in enumerate(scores, 1)
+    ]
+
+
+def keys(tree: Any) -> Iterator[str]:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield key
+            yield from keys(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from keys(value)
+
+
+def every_chart(name: str) -> list[charts.Options]:
+    ratings = RunRatings("random", (Rating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
+    return [
+        charts.curve_chart([charts.Line(name, "red", curve(1.0, 2.0))], "timestep"),
+        charts.strength_chart(
+            [(name, "red", evaluations(0.5, opponent=name), name)],
+            "update",
+            checkpoints=[(1.0, name)],
+        ),
+        charts.elo_chart([(name, "red", ratings)]),
+        charts.elo_chart([(name, "red", ratings), ("other", "blue", ratings)]),
+        charts.bands_chart(
+            np.array([1.0]), np.ones((1, 2)), [name, "b"], ["red", "blue"], "update"
+        ),
+        charts.ladder_chart([(name, 10.0, 5.0, 15.0)], highlight=[name]),
+    ]
+
+
+def test_names_never_become_code() -> None:
+    """NiceGUI takes keys that begin with a colon for JavaScript: all of them are ours."""
+    for ours, theirs in zip(every_chart("a"), every_chart(EVIL), strict=True):
+        code = [key for key in keys(ours) if key.startswith(":")]
+        assert code == [key for key in keys(theirs) if key.startswith(":")]
+
+
+def test_all_of_it_is_json() -> None:
+    for options in every_chart("a"):
+        assert json.loads(json.dumps(options, allow_nan=False)) == options
+
+
+def test_nothing_to_show_is_no_error() -> None:
+    empty = Curve(*(np.empty(0) for _ in range(4)))
+    nobody = RunRatings("random", (), ())
+    for options in (
+        charts.curve_chart([charts.Line("a", "red", empty)], "timestep"),
+        charts.curve_chart([], "timestep"),
+        charts.strength_chart([], "timestep"),
+        charts.strength_chart([("a", "red", [], "greedy")], "timestep"),
+        charts.elo_chart([("a", "red", nobody)]),
+        charts.bands_chart(np.empty(0), np.empty((0, 2)), ["a", "b"], ["red", "blue"], "update"),
+        charts.ladder_chart([]),
+    ):
+        assert not any(series["data"] for series in options["series"])
+
+
+def test_a_curve_is_drawn_with_its_extremes() -> None:
+    options = charts.curve_chart([charts.Line("KL", "red", curve(1.0, 3.0))], "seconds")
+    by_id = {series.get("id"): series for series in options["series"]}
+    assert by_id["low"]["data"] == [[1 / 60, 0.0], [2 / 60, 2.0]] or by_id["low"]["data"] == [
+        [round(1 / 60, 6), 0.0],
+        [round(2 / 60, 6), 2.0],
+    ]
+    assert [height for _, height in by_id["high"]["data"]] == [3.0, 3.0]
+    line = options["series"][-1]
+    assert line["name"] == "KL"
+    assert [point[1:] for point in line["data"]] == [[1.0, 0.0, 3.0], [3.0, 2.0, 5.0]]
+
+
+def test_several_runs_share_a_plot() -> None:
+    options = charts.curve_chart(
+        [charts.Line(name, "red", curve(1.0)) for name in ("one", "two")], "update"
+    )
+    assert [series["name"] for series in options["series"]] == ["one", "two"]
+    assert options["legend"]["show"]
+
+
+def test_scores_have_their_intervals() -> None:
+    options = charts.strength_chart(
+        [("vs greedy", "red", evaluations(0.25, 0.5), "greedy")], "seconds"
+    )
+    line, bars = options["series"]
+    assert line["data"] == [[1.5, 0.25, 0.15, 0.35, 40], [3.0, 0.5, 0.4, 0.6, 40]]
+    assert bars["type"] == "custom"
+    assert bars["data"] == line["data"]
+
+
+def test_long_runs_have_bars_at_some_of_their_points() -> None:
+    many = evaluations(*[0.5] * 1000)
+    line, bars = charts.strength_chart([("a", "red", many, "greedy")], "update")["series"]
+    assert len(line["data"]) == 1000
+    assert 20 <= len(bars["data"]) <= 60
+    assert bars["data"][0] == line["data"][-1], "the newest in any case"
+
+
+def test_an_opponent_that_was_not_met_has_no_points() -> None:
+    options = charts.strength_chart([("a", "red", evaluations(0.5), "random")], "update")
+    assert options["series"][0]["data"] == []
+
+
+def test_bands_are_shares_of_the_whole() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    amounts = np.array([[1.0, 3.0], [0.0, 0.0], [np.nan, 1.0], [2.0, 2.0]])
+    options = charts.bands_chart(x, amounts, ["a", "b"], ["red", "blue"], "update")
+    assert [series["data"] for series in options["series"]] == [
+        [[1.0, 0.25], [4.0, 0.5]],
+        [[1.0, 0.75], [4.0, 0.5]],
+    ]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3.25, 123456.0, 1.23456789e-7, 5e7, 98765432.0])
+def test_points_are_rounded_to_what_can_be_seen(value: float) -> None:
+    [[shown]] = charts._points(np.array([value]))
+    assert math.isclose(shown, value, rel_tol=1e-4, abs_tol=1e-15)
+    if value == round(value):
+        assert shown == value
+
+
+def test_the_trend_goes_from_left_to_right_and_up() -> None:
+    assert trend_points(evaluations(0.0, 0.5, 1.0), "greedy") == "33.3,30.0 66.7,15.0 100.0,0.0"
+    assert trend_points(evaluations(0.5), "greedy") == "100.0,15.0 100.0,15.0"
+    assert trend_points([], "greedy") == ""
+    assert len(trend_points(evaluations(*[0.5] * 1000), "greedy").split()) <= 62
+
+
+def test_workers_have_a_row_each_with_whatever_is_measured() -> None:
+    columns, rows = worker_table(
+        {
+            "workers/10/SPS": 512.4,
+            "workers/2/SPS": 480.0,
+            "workers/2/waiting": 0.25,
+            "workers/2/rss_mb": 301.5,
+            "workers/10/new figure": 1.5,
+            "workers/policy_lag": 3.0,
+            "charts/SPS": 1000.0,
+        }
+    )
+    labels = [column["label"] for column in columns]
+    assert labels == ["Worker", "plies/s", "new figure", "waiting", "memory (MB)"]
+    assert [row["worker"] for row in rows] == [2, 10]
+    assert list(rows[0].values()) == [2, "480", "", "25 %", "302"]
+    assert list(rows[1].values()) == [10, "512", "1.5", "", ""]
+
+
+def test_without_workers_there_is_no_table() -> None:
+    assert worker_table({"charts/SPS": 1000.0})[1] == []
