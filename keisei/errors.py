@@ -44,3 +44,7 @@ class WeightsError(KeiseiError, ValueError):
 
 class DeviceError(KeiseiError, ValueError):
     """A device or precision that this machine does not have; the message says why."""
+
+
+class CheckpointError(KeiseiError):
+    """A checkpoint that cannot be saved or loaded; the message names the file and the reason."""

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from keisei.benchmark.harness import Rate, side_by_side
 from keisei.constants import NUM_ACTIONS
-from keisei.network.towers.device import compile_forward
-from keisei.network.towers.model import ActorCritic, lay_out
+from keisei.network.towers.compilation import compile_forward
+from keisei.network.towers.layers import lay_out
+from keisei.network.towers.model import ActorCritic
 
 TYPICAL_LEGAL_MOVES: Final = 120
 """Length of the longest legal list in a batch of self-play, more or less."""

@@ -15,8 +15,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from keisei import __version__
-from keisei.checkpoints.rotation import CheckpointError
 from keisei.checkpoints.state_tree import flatten, unflatten
+from keisei.errors import CheckpointError
 
 FORMAT: Final = "keisei-checkpoint"
 FORMAT_VERSION: Final = 1

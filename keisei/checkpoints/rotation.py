@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from keisei.checkpoints.manifest import check_size, read_manifest
-from keisei.errors import KeiseiError
+from keisei.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"step-(\d{12,})(?:-(\d+))?")
-
-
-class CheckpointError(KeiseiError):
-    """A checkpoint that cannot be saved or loaded; the message names the file and the reason."""
 
 
 def list_checkpoints(directory: Path) -> list[Path]:

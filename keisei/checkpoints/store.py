@@ -33,19 +33,14 @@ from keisei.checkpoints.manifest import (
     read_manifest,
     read_verified,
 )
-from keisei.checkpoints.rotation import (
-    UNFINISHED,
-    CheckpointError,
-    free_name,
-    list_checkpoints,
-    remove_outdated,
-)
+from keisei.checkpoints.rotation import UNFINISHED, free_name, list_checkpoints, remove_outdated
 from keisei.checkpoints.state_tree import (
     State,
     check_bools,
     flatten,
     unflatten,
 )
+from keisei.errors import CheckpointError
 
 __all__ = [
     "Checkpoint",

@@ -18,9 +18,10 @@ from rich.live import Live
 
 from keisei import metric_names as names
 from keisei.config_schema import AppConfig
-from keisei.display.layout import ASCII, UNICODE, picture
+from keisei.display.layout import picture
 from keisei.display.logs import diverted, show_again
 from keisei.display.run_state import RunState
+from keisei.display.sparklines import ASCII, UNICODE
 from keisei.formats import (
     count,
     duration,

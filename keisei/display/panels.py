@@ -13,15 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from keisei import metric_names as names
-from keisei.display.layout import (
-    Glyphs,
-    fit,
-    foreign,
-    sparkline,
-    stacked_bar,
-)
 from keisei.display.logs import clock_time
 from keisei.display.run_state import RunState
+from keisei.display.sparklines import Glyphs, fit, foreign, sparkline, stacked_bar
 from keisei.formats import (
     count,
     duration,

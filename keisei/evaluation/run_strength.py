@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keisei import __version__
-from keisei.checkpoints.rotation import CheckpointError, list_checkpoints
+from keisei.checkpoints.rotation import list_checkpoints
 from keisei.config_schema import DeviceConfig
-from keisei.errors import KeiseiError
+from keisei.errors import CheckpointError, KeiseiError
 from keisei.evaluation import standards
 from keisei.evaluation.ladder import (
     Ladder,

@@ -10,10 +10,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
-from keisei.checkpoints.rotation import CheckpointError, list_checkpoints
+from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_model_weights, playing_weights
 from keisei.config_schema import AppConfig
-from keisei.errors import KeiseiError
+from keisei.errors import CheckpointError, KeiseiError
 from keisei.network.model_factory import build_model
 from keisei.network.towers.model import ActorCritic
 from keisei.network.towers.weights import load_weights

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from keisei.constants import MAX_PLY
 from keisei.errors import IllegalMoveError, KeiseiError
-from keisei.play.transfer import move_texts
+from keisei.play.move_text import move_texts
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.headers import TimeLimit

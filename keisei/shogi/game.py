@@ -25,14 +25,7 @@ from keisei.shogi.notation.sfen import (
     format_sfen,
     parse_position,
 )
-from keisei.shogi.position import (
-    Record,
-    from_diagram,
-    new_positions,
-    play,
-    to_diagram,
-    undo,
-)
+from keisei.shogi.position import Record, new_positions, play, undo
 from keisei.shogi.render.svg import board_svg
 from keisei.shogi.render.text import board_text
 from keisei.shogi.rules import (
@@ -43,6 +36,7 @@ from keisei.shogi.rules import (
     may_declare,
     outcome_of,
 )
+from keisei.shogi.setup import from_diagram, to_diagram
 from keisei.shogi.types import Color, Diagram, Move, Piece, PieceKind
 
 _FIRST_HISTORY = 256

@@ -3,7 +3,8 @@
 from keisei.constants import NUM_ACTIONS, NUM_SQUARES
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.bitboard import load, squares_of
-from keisei.shogi.position import Record, to_diagram
+from keisei.shogi.position import Record
+from keisei.shogi.setup import to_diagram
 from keisei.shogi.tables import (
     BISHOP,
     CLASS_OF_KIND,

@@ -29,13 +29,12 @@ from keisei.shogi.position import (
     Array,
     Record,
     Records,
-    begin_set_up,
     change_hand,
     decode,
     new_positions,
     put_piece,
-    to_diagram,
 )
+from keisei.shogi.setup import begin_set_up, to_diagram
 from keisei.shogi.types import Diagram
 
 _HAND_LIMITS = np.array(HAND_LIMITS, dtype=np.int64)

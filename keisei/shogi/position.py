@@ -11,8 +11,6 @@ from keisei.constants import (
     NUM_PIECE_KINDS,
     NUM_SQUARES,
 )
-from keisei.errors import IllegalPositionError
-from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.bitboard import (
     Bitboard,
     bit,
@@ -24,13 +22,11 @@ from keisei.shogi.tables import (
     BOARD_KEYS,
     CLASS_OF_KIND,
     HAND_KEYS,
-    NO_SQUARE,
     NUM_CLASSES,
     PROMOTED_KIND,
     UNPROMOTED_KIND,
     WHITE_TO_MOVE_KEY,
 )
-from keisei.shogi.types import Color, Diagram, Piece, PieceKind
 
 Record: TypeAlias = Any
 """One element of a record array (NumPy has no precise static type for it)."""
@@ -225,69 +221,3 @@ def own_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
 def enemy_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
     """The enemy's pieces of a class, in the player's view."""
     return load(position.pieces[view, ENEMY, piece_class])
-
-
-@jit_inner
-def begin_set_up(position: Record, turn: int, ply: int) -> None:
-    """Everything but the pieces of a zeroed record."""
-    for view in range(2):
-        position.kings[view, OWN] = NO_SQUARE
-        position.kings[view, ENEMY] = NO_SQUARE
-    position.turn = turn
-    position.ply = ply
-    position.start_ply = ply
-    if turn:
-        position.key ^= WHITE_TO_MOVE_KEY
-
-
-@jit
-def set_up(position: Record, board: Array, hands: Array, turn: int, ply: int) -> None:
-    """Fill a zeroed record from ``board[81]`` (Black's view, piece codes) and ``hands[2, 7]``."""
-    begin_set_up(position, turn, ply)
-    for sq in range(NUM_SQUARES):
-        code = int64(board[sq])
-        if code >= FIRST_ENEMY_CODE:
-            put_piece(position, 1, code - FIRST_ENEMY_CODE, LAST_SQUARE - sq)
-        elif code:
-            put_piece(position, 0, code - 1, sq)
-    for color in range(2):
-        for kind in range(NUM_HAND_KINDS):
-            change_hand(position, color, kind, int64(hands[color, kind]))
-
-
-def from_diagram(diagram: Diagram) -> Record:
-    """A record that stands on its own (element 0 of a new array) for a diagram.
-
-    Raises `IllegalPositionError` where no game could be played from it.
-    """
-    diagram.validate()
-    positions = new_positions(1)
-    board = np.array(
-        [
-            0 if piece is None else 1 + piece.kind + NUM_PIECE_KINDS * piece.color
-            for piece in diagram.board
-        ],
-        dtype=np.uint8,
-    )
-    hands = np.array(diagram.hands, dtype=np.uint8)
-    set_up(positions[0], board, hands, int(diagram.turn), diagram.move_number - 1)
-    waiting = diagram.turn.opponent
-    if king_is_attacked(positions[0], int(waiting)):
-        raise IllegalPositionError(
-            f"{waiting.name.title()} is in check and it is not {waiting.name.title()}'s turn"
-        )
-    return positions[0]
-
-
-def to_diagram(position: Record) -> Diagram:
-    """The printed diagram of a record."""
-    board = tuple(
-        None
-        if code == 0
-        else Piece(Color((code - 1) // NUM_PIECE_KINDS), PieceKind((code - 1) % NUM_PIECE_KINDS))
-        for code in position.board[Color.BLACK].tolist()
-    )
-    black, white = position.hands.tolist()
-    return Diagram(
-        board, (tuple(black), tuple(white)), Color(int(position.turn)), int(position.ply) + 1
-    )

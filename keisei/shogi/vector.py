@@ -22,9 +22,10 @@ from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.mate import MateScratch, find_mates
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.packed import Positions
-from keisei.shogi.position import Records, to_diagram
+from keisei.shogi.position import Records
 from keisei.shogi.render.html import games_html
 from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
+from keisei.shogi.setup import to_diagram
 from keisei.shogi.threads import RangePool
 from keisei.shogi.types import Color, Diagram, Move
 from keisei.shogi.vector_kernels import (

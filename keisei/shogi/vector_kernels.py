@@ -13,9 +13,16 @@ from keisei.shogi.jit import int64, jit, jit_inline
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.notation.sfen import parse_sfen
 from keisei.shogi.packed import Positions, new_packed, pack, require_sound, unpack_diagram
-from keisei.shogi.position import POSITION, Array, Records, from_diagram, new_positions, play
+from keisei.shogi.position import (
+    POSITION,
+    Array,
+    Records,
+    new_positions,
+    play,
+)
 from keisei.shogi.rng import random_below
 from keisei.shogi.rules import DeclarationRule, earlier_occurrences, outcome_of
+from keisei.shogi.setup import from_diagram
 from keisei.shogi.types import Diagram, PieceKind
 
 _OPENING_TRIES = 64

@@ -23,11 +23,11 @@ from keisei.sweep.study import (
     TrialRecord,
     trial_directory,
 )
-from keisei.sweep.sweep_report import write_best, write_plot
+from keisei.sweep.sweep_results import write_best, write_plot
 from keisei.sweep.trial import TrialError, TrialProcess, share_of_machine
 from keisei.sweep.trial_main import GRACE_SECONDS, LAST_SECONDS
 from keisei.system import make_directory
-from keisei.training.run import InterruptFlag
+from keisei.training.interrupt import InterruptFlag
 
 LOOK_SECONDS: Final = 0.2
 """How often the trials are looked at."""

@@ -32,7 +32,7 @@ from keisei.network.towers.model import ActorCritic
 from keisei.runs.run_files import EVALUATING
 from keisei.system import ended_by, in_own_group, module_environment, read_bytes, write_atomically
 from keisei.training.callbacks import EvaluationEnd, Progress
-from keisei.training.run import InterruptFlag
+from keisei.training.interrupt import InterruptFlag
 
 logger = logging.getLogger(__name__)
 

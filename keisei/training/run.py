@@ -1,15 +1,12 @@
 """A run as a whole: its directory, its listeners, its beginning and its end."""
 
 import logging
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -31,39 +28,12 @@ from keisei.runs.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.selfplay.sources import learner_device
 from keisei.training.callbacks import Callback, EventBus, load_plugin
 from keisei.training.game_callbacks import LiveGames, SampleGames, boards_now
+from keisei.training.interrupt import InterruptFlag
 from keisei.training.profiling import Profiler
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
-
-
-class InterruptFlag:
-    """Set by the first SIGINT or SIGTERM while used as a context; the second interrupts.
-
-    SIGTERM is how torchrun, job schedulers and containers ask for the end.
-    """
-
-    def __init__(self) -> None:
-        self.is_set = False
-        self._previous: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._previous[number] = signal.signal(number, self._hear)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
-        self._previous = {}
-
-    def _hear(self, signum: int, frame: FrameType | None) -> None:
-        if self.is_set:
-            raise KeyboardInterrupt
-        self.is_set = True
-        logger.warning("ending after this update; press Ctrl-C again to stop at once")
 
 
 @dataclass(frozen=True)

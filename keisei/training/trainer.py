@@ -50,7 +50,7 @@ from keisei.training.generators import (
     restore_rng,
     rng_state,
 )
-from keisei.training.run import InterruptFlag
+from keisei.training.interrupt import InterruptFlag
 from keisei.training.step_metrics import run_facts, step_metrics
 
 

@@ -11,8 +11,8 @@ from keisei.errors import KeiseiError
 from keisei.shogi.types import Color
 from keisei.web import server
 from keisei.web.play import pages
+from keisei.web.play.game_setup import PERSON, Seat
 from keisei.web.play.pages import PlaySettings
-from keisei.web.play.room_directory import PERSON, Seat
 
 
 @pytest.fixture

@@ -17,14 +17,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from keisei.display import live as display_module
-from keisei.display.layout import (
-    ASCII,
-    UNICODE,
-    Glyphs,
-    picture,
-    sparkline,
-    stacked_bar,
-)
+from keisei.display.layout import picture
 from keisei.display.live import (
     LiveDisplay,
     PlainDisplay,
@@ -33,6 +26,7 @@ from keisei.display.live import (
 )
 from keisei.display.logs import configure_logging
 from keisei.display.run_state import RunState
+from keisei.display.sparklines import ASCII, UNICODE, Glyphs, sparkline, stacked_bar
 from keisei.training.callbacks import (
     CheckpointSaved,
     EventBus,

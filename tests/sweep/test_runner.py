@@ -23,8 +23,8 @@ from keisei.sweep.study import (
     TrialRecord,
     trial_directory,
 )
-from keisei.sweep.sweep_report import best_recipe
-from keisei.training.run import InterruptFlag
+from keisei.sweep.sweep_results import best_recipe
+from keisei.training.interrupt import InterruptFlag
 from tests.sweep.small_sweeps import small_sweep, stub
 
 __all__ = ["stub"]

@@ -25,7 +25,7 @@ from keisei.training.callbacks import (
     Progress,
     StepEnd,
 )
-from keisei.training.run import InterruptFlag
+from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_config, tiny_trainer
 

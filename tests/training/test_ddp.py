@@ -35,7 +35,7 @@ from keisei.selfplay.workers.parallel import ParallelSelfPlay
 from keisei.system import module_environment
 from keisei.timing import SectionTimer
 from keisei.training.callbacks import EventBus, StepEnd
-from keisei.training.run import InterruptFlag
+from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
 from tests.tiny import TINY, tiny_config, tiny_trainer

@@ -13,7 +13,7 @@ import pytest
 from keisei import metric_names as names
 from keisei.system import resident_megabytes
 from keisei.training.callbacks import Callback, StepEnd
-from keisei.training.run import InterruptFlag
+from keisei.training.interrupt import InterruptFlag
 from tests.tiny import tiny_trainer
 
 MINUTES = float(os.environ.get("KEISEI_SOAK_MINUTES", "20"))

@@ -21,7 +21,7 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.run import InterruptFlag
+from keisei.training.interrupt import InterruptFlag
 from tests.tiny import tiny_trainer
 
 

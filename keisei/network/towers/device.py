@@ -7,7 +7,6 @@
 
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +15,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 import torch
-from torch import Tensor
 
 from keisei.benchmark.network_speed import (
     COMPILED,
@@ -29,114 +26,14 @@ from keisei.benchmark.network_speed import (
     sample_batch,
 )
 from keisei.config_schema import DeviceConfig
-from keisei.constants import BOARD_SIZE
 from keisei.doctor import usable_cpus
 from keisei.errors import DeviceError
-from keisei.network.towers.model import ActorCritic, Output, lay_out
-from keisei.shogi.jit import cache_directory
+from keisei.network.towers.compilation import compile_forward
+from keisei.network.towers.layers import lay_out
+from keisei.network.towers.model import ActorCritic
 from keisei.system import module_environment
 
 logger = logging.getLogger(__name__)
-
-CACHE_VARIABLE: Final = "TORCHINDUCTOR_CACHE_DIR"
-SHARED_CACHE: Final = "torchinductor_"
-"""How the name of torch's own cache directory begins; the user's name follows."""
-
-TRIAL_BATCH: Final = 4
-TRIAL_MOVES: Final = 3
-
-Forward = Callable[[Tensor, Tensor], Output]
-
-
-def compile_forward(
-    model: ActorCritic,
-    *,
-    autocast: Callable[[], AbstractContextManager[object]] = nullcontext,
-    backend: str = "inductor",
-) -> bool:
-    """Compile what `model` does when it is called, for acting and for learning; say if it worked.
-
-    Both are tried out at once, the backward pass included, so that an error shows here and not in
-    the middle of a run. After an error the model is as it was, and a warning is logged.
-
-    Args:
-        model: stays the same object with the same parameters; copies of it are not compiled.
-        autocast: makes the context in which the model will be called.
-        backend: of `torch.compile`.
-    """
-    private_cache = _use_private_cache()
-    try:
-        # Batches and legal lists come in all sizes. On a CPU, code for any size is as fast as code
-        # for one size, and to compile again for each size would take half a minute each time.
-        compiled = torch.compile(model.forward_eager, dynamic=True, backend=backend)
-        with autocast():
-            _try_out(model, compiled)
-    except Exception as error:  # noqa: BLE001 - compilers fail in all ways, and eager always works
-        _warn(error)
-        if private_cache is not None:
-            # A process that was killed while compiling may have left half a file there.
-            shutil.rmtree(private_cache, ignore_errors=True)
-        return False
-    model.compiled = CompiledForward(model, compiled)
-    return True
-
-
-class CompiledForward:
-    """`ActorCritic.forward_eager`, compiled; the model goes back to the original after an error."""
-
-    def __init__(self, model: ActorCritic, compiled: Forward) -> None:
-        self._model = model
-        self._compiled = compiled
-
-    def __call__(self, planes: Tensor, legal: Tensor) -> Output:
-        """The same as ``model.forward_eager(planes, legal)``."""
-        try:
-            # Code is compiled for a memory layout: a list cut out of a longer one has another.
-            return self._compiled(planes, legal.contiguous())
-        except torch.OutOfMemoryError:
-            raise  # not the compiler's fault: the caller makes its batch smaller
-        except Exception as error:  # noqa: BLE001 - see compile_forward
-            _warn(error)
-            self._model.compiled = None
-            return self._model.forward_eager(planes, legal)
-
-
-def _try_out(model: ActorCritic, forward: Forward) -> None:
-    device = next(model.parameters()).device
-    planes = torch.zeros(TRIAL_BATCH, model.in_planes, BOARD_SIZE, BOARD_SIZE, device=device)
-    legal = torch.zeros(TRIAL_BATCH, TRIAL_MOVES, dtype=torch.int64, device=device)
-    with torch.inference_mode():
-        forward(planes, legal)
-    with torch.enable_grad():
-        output = forward(planes, legal)
-        learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        # Not backward(): the gradients that the model holds stay as they are.
-        torch.autograd.grad(output.logits.sum() + output.value.sum(), learned)
-
-
-def _warn(error: Exception) -> None:
-    lines = str(error).strip().splitlines()
-    logger.warning(
-        "torch.compile failed, going on without it: %s: %s",
-        type(error).__name__,
-        lines[0] if lines else "no message",
-    )
-
-
-def _use_private_cache() -> Path | None:
-    """Keep compiled code apart from other programs'; None if the user has chosen a directory.
-
-    Torch's own directory is shared by all programs of a user, and what one of them leaves half
-    written when it is killed breaks the others.
-    """
-    directory = cache_directory().parent / "inductor"
-    chosen = os.environ.get(CACHE_VARIABLE)
-    # Torch itself sets the variable to its shared directory, as soon as its compiler is imported.
-    if chosen is not None and not Path(chosen).name.startswith(SHARED_CACHE):
-        return directory if Path(chosen) == directory else None
-    os.environ[CACHE_VARIABLE] = str(directory)
-    return directory
-
 
 PROBE_SECONDS: Final = 120.0
 """How long the probe may take; it needs a few seconds, most of them to import torch."""

@@ -19,12 +19,7 @@ from keisei.constants import (
     NUM_HAND_KINDS,
     NUM_SQUARES,
 )
-from keisei.network.towers.model import (
-    BEFORE_ACTIVATION,
-    SMALL,
-    make_activation,
-    start,
-)
+from keisei.network.towers.layers import BEFORE_ACTIVATION, SMALL, make_activation, start
 
 NUM_BOARD_ENTRIES: Final = NUM_SQUARES * NUM_SQUARES * 2
 """Board moves in the from-to head's table: every (from, to, promote), also with from = to."""

@@ -20,7 +20,8 @@ from keisei.shogi.notation.csa_position import (
     format_start,
     square_digits,
 )
-from keisei.shogi.notation.reader import LineBuilder, Replay, split_lines, text_lines
+from keisei.shogi.notation.line_builder import LineBuilder
+from keisei.shogi.notation.reader import Replay, split_lines, text_lines
 from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove
 from keisei.shogi.types import (
     HAND_KINDS,

@@ -25,7 +25,7 @@ from keisei.shogi.notation.record import (
     RecordedMove,
     Result,
 )
-from keisei.shogi.notation.sfen import iter_usi, read_usi
+from keisei.shogi.notation.usi import iter_usi, read_usi
 from keisei.system import read_bytes, write_atomically
 
 

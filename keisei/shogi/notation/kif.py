@@ -18,9 +18,9 @@ from keisei.shogi.notation.japanese import (
     scan_target,
     word_of,
 )
+from keisei.shogi.notation.line_builder import LineBuilder
 from keisei.shogi.notation.preamble import Preamble, preamble_lines, side_names
 from keisei.shogi.notation.reader import (
-    LineBuilder,
     Replay,
     Scanner,
     SourceLine,

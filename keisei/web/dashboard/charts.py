@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from keisei.runs.artifacts import Playable
 from keisei.runs.curves import Curve, Floats, smooth
-from keisei.runs.folder import Playable
 from keisei.runs.run_ratings import RunRatings
 from keisei.runs.run_record import Evaluation, score_points
 

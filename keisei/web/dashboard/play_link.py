@@ -9,7 +9,7 @@ from nicegui import app, ui
 from keisei.errors import KeiseiError
 
 if TYPE_CHECKING:
-    from keisei.runs.folder import Playable
+    from keisei.runs.artifacts import Playable
     from keisei.web.play.game_room import Table
     from keisei.web.play.room_directory import Tables
 
@@ -58,7 +58,7 @@ class _House:
         """
         from keisei.web.play.catalogue import Catalogue
         from keisei.web.play.game_room import Table
-        from keisei.web.play.room_directory import Seat, Setup
+        from keisei.web.play.game_setup import Seat, Setup
 
         if (found := self.tables.find(table_id)) is not None:
             return found, True

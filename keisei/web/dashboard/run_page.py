@@ -16,7 +16,8 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.runs.folder import OutsideError, Playable, playable
+from keisei.runs.artifacts import Playable, playable
+from keisei.runs.folder import OutsideError
 from keisei.runs.run_ratings import read_ratings
 from keisei.runs.run_reader import RunData, Summary
 from keisei.web.dashboard import charts

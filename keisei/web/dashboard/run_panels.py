@@ -16,7 +16,7 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.runs.folder import OpenedGame, Playable, list_games, open_game
+from keisei.runs.artifacts import OpenedGame, Playable, list_games, open_game
 from keisei.runs.run_reader import LiveGames, RunData
 from keisei.web.dashboard.components import (
     REFRESH,

@@ -13,7 +13,7 @@ from nicegui import ui
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
 from keisei.runs import run_files
-from keisei.web.play.room_directory import Seat
+from keisei.web.play.game_setup import Seat
 
 
 class Level(NamedTuple):

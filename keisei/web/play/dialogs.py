@@ -15,7 +15,7 @@ from keisei.shogi.notation.japanese import HANDICAPS
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
 from keisei.web.play.catalogue import SeatPicker
 from keisei.web.play.game_room import Table
-from keisei.web.play.room_directory import PERSON, Setup
+from keisei.web.play.game_setup import PERSON, Setup
 
 _HANDICAPS: Final = {
     "平手": "Even game",

@@ -19,7 +19,7 @@ from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.types import Color, Move
 from keisei.web.play.catalogue import Catalogue, Entry
-from keisei.web.play.room_directory import Seat, Setup
+from keisei.web.play.game_setup import Seat, Setup
 
 if TYPE_CHECKING:
     from keisei.play.opponent import Opponent

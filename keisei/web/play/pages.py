@@ -11,7 +11,8 @@ from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
 from keisei.web.play.catalogue import Catalogue, require_existing
 from keisei.web.play.game_room import Table
-from keisei.web.play.room_directory import Seat, Setup, Tables
+from keisei.web.play.game_setup import Seat, Setup
+from keisei.web.play.room_directory import Tables
 from keisei.web.server import LOOPBACK, serve
 
 

@@ -8,8 +8,9 @@ from nicegui import Client, ui
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import file_name
+from keisei.play.move_text import move_texts
 from keisei.play.session import GameSession
-from keisei.play.transfer import FORMATS, move_texts, write_session
+from keisei.play.transfer import FORMATS, write_session
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color, Move
@@ -29,7 +30,8 @@ from keisei.web.play.dialogs import (
     open_dialog,
 )
 from keisei.web.play.game_room import Table
-from keisei.web.play.room_directory import Seat, Setup, Tables
+from keisei.web.play.game_setup import Seat, Setup
+from keisei.web.play.room_directory import Tables
 from keisei.web.theme import (
     add_style,
     frame,

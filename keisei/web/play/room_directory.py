@@ -1,49 +1,9 @@
 """The tables of the club, by their ids: a page that is loaded anew finds its game again."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from keisei.errors import KeiseiError
-from keisei.play.session import EVERYBODY
-from keisei.shogi.notation.headers import TimeLimit
-from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.types import Color
 from keisei.web.play.game_room import Listener, Table
-
-
-class Seat(NamedTuple):
-    """Who plays a side."""
-
-    key: str | None = None
-    """Of the catalogue; None: a person."""
-
-    level: int | None = None
-    """Strength, where there is a choice; None: the usual one."""
-
-
-PERSON: Final = Seat()
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a game is begun with."""
-
-    black: Seat = PERSON
-    white: Seat = PERSON
-    start: str = STARTPOS_SFEN
-    limit: TimeLimit | None = None
-
-    @property
-    def seats(self) -> Mapping[Color, Seat]:
-        """Both of them."""
-        return {Color.BLACK: self.black, Color.WHITE: self.white}
-
-    @property
-    def people(self) -> frozenset[Color]:
-        """The sides that people play."""
-        return frozenset(color for color in EVERYBODY if self.seats[color].key is None)
-
 
 MOST_TABLES: Final = 32
 """Tables that there are at a time, each with its engines and networks while a page shows it."""

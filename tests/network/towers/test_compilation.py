@@ -13,7 +13,7 @@ import torch
 from torch._dynamo.utils import counters
 
 from keisei.network.towers import device as compilation
-from keisei.network.towers.device import CACHE_VARIABLE, compile_forward
+from keisei.network.towers.compilation import CACHE_VARIABLE, compile_forward
 from keisei.network.towers.model import ActorCritic, Output
 from tests.network.towers.samples import positions, small_model
 

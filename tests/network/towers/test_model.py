@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import ModelError
-from keisei.network.towers.model import ACTIVATIONS, ActorCritic, Output, lay_out
+from keisei.network.towers.layers import ACTIVATIONS, lay_out
+from keisei.network.towers.model import ActorCritic, Output
 from keisei.network.towers.weights import export_weights, load_weights
 from tests.network.towers.samples import (
     MODEL_TYPES,

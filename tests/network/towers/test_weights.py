@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from keisei.errors import KeiseiError
-from keisei.network.towers.model import lay_out
+from keisei.network.towers.layers import lay_out
 from keisei.network.towers.weights import export_weights, load_weights
 from keisei.shogi.features import feature_spec
 from tests.network.towers.samples import MODEL_TYPES, Positions, positions, small_model

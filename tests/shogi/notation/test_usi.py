@@ -7,7 +7,8 @@ import pytest
 from keisei.errors import NotationError
 from keisei.shogi.notation.files import USI_SUFFIXES, load_games, save_game
 from keisei.shogi.notation.record import GameRecord
-from keisei.shogi.notation.sfen import format_sfen, read_usi
+from keisei.shogi.notation.sfen import format_sfen
+from keisei.shogi.notation.usi import read_usi
 
 ENDGAME = "4k4/9/4P4/9/9/9/9/9/4K4 b G 41"
 LINES = f"""\

@@ -23,7 +23,8 @@ from keisei.web.play.catalogue import (
     require_existing,
 )
 from keisei.web.play.game_room import Table
-from keisei.web.play.room_directory import MOST_TABLES, PERSON, Seat, Setup, Tables
+from keisei.web.play.game_setup import PERSON, Seat, Setup
+from keisei.web.play.room_directory import MOST_TABLES, Tables
 from tests.web.conftest import Engine
 
 RANDOM = Seat("bots", 0)

@@ -25,8 +25,9 @@ from keisei.web.play.board import Board
 from keisei.web.play.catalogue import Catalogue
 from keisei.web.play.dialogs import open_dialog
 from keisei.web.play.game_room import Table
+from keisei.web.play.game_setup import Seat, Setup
 from keisei.web.play.play_page import PlayPage
-from keisei.web.play.room_directory import Seat, Setup, Tables
+from keisei.web.play.room_directory import Tables
 
 if TYPE_CHECKING:
     from nicegui.testing import User

@@ -1,0 +1,1 @@
+"""Runs on disk: what a run leaves behind, and how it is read."""

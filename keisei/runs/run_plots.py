@@ -1,0 +1,240 @@
+"""The plots of a report: from a run's history to PNG pictures."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from keisei import metric_names as names
+from keisei import plotting
+from keisei.metric_names import strengths
+from keisei.plotting import COLORS, HEIGHT, INK
+from keisei.runs.journal import History
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BLACK_WINS, _WHITE_WINS, _DRAWS, _PLY_LIMIT = "#2b2a27", "#d8cdb4", "#e69f00", "#d55e00"
+_TIME_COLORS: Final = ("#009e73", "#56b4e9", "#cc79a7", "#f0e442", "#b9b4a7")
+
+_NEIGHBOURHOODS: Final = 30
+"""The smooth curve over a noisy one averages values within one part in so many on either side."""
+
+_FEW_POINTS: Final = 20
+"""Up to so many points are marked, since a line alone would hide a single one."""
+
+
+class Plot(NamedTuple):
+    """A picture of the report."""
+
+    name: str
+    """Of its file, without the suffix."""
+
+    title: str
+    caption: str
+    """What it shows and how to read it."""
+
+    draw: Callable[[History], Figure | None]
+    """Draws it; None where there is nothing to show yet."""
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as a PNG file."""
+    for axes in figure.axes:
+        axes.set_xlim(left=0)  # once everything is plotted: it ends the scaling of the axis
+    return plotting.png(figure)
+
+
+def draw_strength(history: History) -> Figure | None:
+    """The score against each opponent with its 95 % interval."""
+    evaluations = [(entry.timestep, strengths(entry.metrics)) for entry in history.evaluations]
+    opponents = list(dict.fromkeys(name for _, found in evaluations for name in found))
+    if not opponents:
+        return None
+    figure, (axes,) = _figure(1, 1)
+    for opponent, color in zip(opponents, _cycle(COLORS), strict=False):
+        points = [
+            (timestep, found[opponent]) for timestep, found in evaluations if opponent in found
+        ]
+        plies = [timestep for timestep, _ in points]
+        results = [strength for _, strength in points]
+        scores = [strength.score for strength in results]
+        margins = [
+            [max(0.0, strength.score - strength.low) for strength in results],
+            [max(0.0, strength.high - strength.score) for strength in results],
+        ]
+        axes.errorbar(
+            plies, scores, yerr=margins, color=color, label=f"against {opponent}",
+            marker="o", markersize=4, linewidth=1.8, elinewidth=1.0, capsize=2.5,
+        )  # fmt: skip
+    axes.axhline(0.5, color=INK, linewidth=0.8, linestyle=(0, (4, 4)))
+    _percentages(axes, margin=0.02)
+    axes.set_ylabel("score")
+    axes.legend(frameon=False, loc="lower right", labelcolor=INK)
+    return figure
+
+
+_LEARNING_CURVES: Final = (
+    (names.POLICY_LOSS, "policy loss"),
+    (names.VALUE_LOSS, "value loss"),
+    (names.ENTROPY, "entropy (nats)"),
+    (names.APPROX_KL, "approximate KL"),
+    (names.CLIP_FRACTION, "clip fraction"),
+    (names.EXPLAINED_VARIANCE, "explained variance"),
+    (names.GRAD_NORM, "gradient norm"),
+    (names.LEARNING_RATE, "learning rate"),
+)
+
+
+def draw_learning(history: History) -> Figure | None:
+    """Losses and what tells whether learning is healthy, one small plot each."""
+    curves = [(label, *history.series(name)) for name, label in _LEARNING_CURVES]
+    if not any(plies for _, plies, _ in curves):
+        return None
+    figure, all_axes = _figure(4, 2, height=7.2)
+    for axes, (label, plies, values) in zip(all_axes, curves, strict=True):
+        _curve(axes, plies, values, COLORS[0])
+        axes.set_title(label, fontsize=10, color=INK, loc="left")
+    return figure
+
+
+def draw_lengths(history: History) -> Figure | None:
+    """How long the games of self-play are."""
+    plies, values = history.series(names.MEAN_PLIES)
+    if not plies:
+        return None
+    figure, (axes,) = _figure(1, 1)
+    _curve(axes, plies, values, COLORS[2])
+    axes.set_ylim(bottom=0.0)
+    axes.set_ylabel("plies per game")
+    return figure
+
+
+def draw_outcomes(history: History) -> Figure | None:
+    """How the games of self-play end."""
+    steps = [
+        (step.timestep, step.metrics)
+        for step in history.steps
+        if any(names.shares(step.metrics, _OUTCOMES))
+    ]
+    if not steps:
+        return None
+    bands: list[list[float]] = [[], [], [], []]
+    for _, metrics in steps:
+        black, draws, white = names.shares(metrics, _OUTCOMES)
+        at_limit = min(draws, max(0.0, names.finite(metrics.get(names.PLY_LIMIT_RATE, 0.0))))
+        for band, share in zip(bands, (black, draws - at_limit, at_limit, white), strict=True):
+            band.append(share)
+    figure, (axes,) = _figure(1, 1)
+    labels = ("Black wins", "draw", "draw at the ply limit", "White wins")
+    _bands(
+        axes,
+        [ply for ply, _ in steps],
+        bands,
+        labels,
+        (_BLACK_WINS, _DRAWS, _PLY_LIMIT, _WHITE_WINS),
+    )
+    _percentages(axes)
+    axes.set_ylabel("share of games")
+    return figure
+
+
+_OUTCOMES: Final = (names.BLACK_WINS, names.DRAWS, names.WHITE_WINS)
+
+
+def draw_speed(history: History) -> Figure | None:
+    """Plies per second, and where the time goes."""
+    plies, values = history.series(names.SPS)
+    if not plies:
+        return None
+    figure, (speed, time) = _figure(1, 2)
+    _curve(speed, plies, values, COLORS[1])
+    speed.set_ylim(bottom=0.0)
+    speed.set_ylabel("plies per second")
+    timed = [step for step in history.steps if any(names.shares(step.metrics, names.TIMES))]
+    if timed:
+        rows = [names.shares(step.metrics, names.TIMES) for step in timed]
+        bands = [list(band) for band in zip(*rows, strict=True)]
+        labels = ("environment", "inference", "learning", "waiting", "other")
+        _bands(time, [step.timestep for step in timed], bands, labels, _TIME_COLORS)
+    _percentages(time)
+    time.set_ylabel("share of the time")
+    return figure
+
+
+PLOTS: Final = (
+    Plot(
+        "strength",
+        "Strength",
+        "Points per game against each opponent, a draw being half a point. Bars are 95 % "
+        "intervals: where they overlap, a difference may be luck.",
+        draw_strength,
+    ),
+    Plot(
+        "learning",
+        "Learning",
+        "Each update as a faint line, a moving average over it. Entropy should fall slowly, "
+        "explained variance rise, and KL and clip fraction stay small.",
+        draw_learning,
+    ),
+    Plot(
+        "outcomes", "How games end", "Outcomes of the self-play games of each step.", draw_outcomes
+    ),
+    Plot("lengths", "How long games are", "Mean length of the games of each step.", draw_lengths),
+    Plot("speed", "Speed", "Plies per second of each step, and where its time went.", draw_speed),
+)
+"""The plots of a report, in its order."""
+
+
+def _figure(rows: int, columns: int, *, height: float = HEIGHT) -> "tuple[Figure, list[Axes]]":
+    figure, all_axes = plotting.new_figure(rows, columns, height=height)
+    for axes in all_axes:
+        plotting.count_plies(axes)
+    for axes in all_axes[-columns:]:
+        plotting.name_plies(axes)
+    return figure, all_axes
+
+
+def _curve(axes: "Axes", plies: Sequence[int], values: Sequence[float], color: str) -> None:
+    """A noisy curve with its moving average, or, where there are few points, with marks."""
+    if len(plies) <= _FEW_POINTS:
+        axes.plot(plies, values, color=color, linewidth=1.6, marker="o", markersize=3.5)
+        return
+    axes.plot(plies, values, color=color, linewidth=0.8, alpha=0.35)
+    axes.plot(plies, _smooth(values), color=color, linewidth=1.8)
+
+
+def _smooth(values: Sequence[float]) -> list[float]:
+    """The mean of each value and its neighbours: centred, so that it does not lag behind."""
+    reach = len(values) // _NEIGHBOURHOODS
+    windows = (values[max(0, i - reach) : i + reach + 1] for i in range(len(values)))
+    return [sum(window) / len(window) for window in windows]
+
+
+def _bands(
+    axes: "Axes",
+    plies: Sequence[int],
+    bands: Sequence[Sequence[float]],
+    labels: Sequence[str],
+    colors: Sequence[str],
+) -> None:
+    """Shares on top of each other; a single step is drawn as a block."""
+    if len(plies) == 1:
+        plies, bands = [0, *plies], [[*band, *band] for band in bands]
+    axes.stackplot(plies, bands, labels=list(labels), colors=list(colors), linewidth=0)
+    axes.margins(x=0)
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 1.16), ncols=len(labels), frameon=False,
+        fontsize=8.5, labelcolor=INK, handlelength=1.0, columnspacing=1.2,
+    )  # fmt: skip
+
+
+def _percentages(axes: "Axes", *, margin: float = 0.0) -> None:
+    axes.set_ylim(-margin, 1.0 + margin)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+
+
+def _cycle(colors: Sequence[str]) -> Iterable[str]:
+    while True:
+        yield from colors

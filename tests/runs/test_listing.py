@@ -1,0 +1,99 @@
+"""The list of runs: every state that files can be in."""
+
+from pathlib import Path
+
+import pytest
+
+from keisei.errors import KeiseiError
+from keisei.runs.listing import list_runs, summarize
+from keisei.training.callbacks import EventBus, TrainingEnd
+from keisei.training.trackers import JsonlTracker
+from tests.training.fake_run import PLIES_PER_STEP, fake_evaluation, fake_events
+
+LONG_AGO, SOON = 0.0, 10.0**12
+
+
+def make_run(
+    root: Path, name: str, *, reason: str = "finished", last: int = 10, is_killed: bool = False
+) -> Path:
+    directory = root / name
+    directory.mkdir(parents=True)
+    bus = EventBus([JsonlTracker(directory)])
+    for event in fake_events(directory, updates=20, last=last, reason=reason):
+        if not (is_killed and isinstance(event, TrainingEnd)):
+            bus.emit(event)
+    return directory
+
+
+def test_a_run_is_summarized(tmp_path: Path) -> None:
+    run = summarize(make_run(tmp_path, "one"), now=SOON)
+    assert (run.name, run.state, run.note) == ("one", "finished", "")
+    assert (run.timestep, run.total_timesteps) == (10 * PLIES_PER_STEP, 20 * PLIES_PER_STEP)
+    assert (run.update, run.games, run.seconds) == (10, 1_300, 60.0)
+    assert (run.model, run.parameters) == ("resnet 2x64", 213_504)
+    assert list(run.scores) == ["random", "greedy"]
+    assert run.scores["greedy"].games == 128
+
+
+def test_a_late_evaluation_does_not_set_a_run_back(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "one", is_killed=True)
+    tracker = JsonlTracker(directory)
+    tracker._is_ready = True
+    tracker.on_evaluation(fake_evaluation(7, 20))
+    run = summarize(directory, now=SOON)
+    assert (run.update, run.games, run.seconds) == (10, 1_300, 60.0)
+    assert run.scores["greedy"].score == fake_evaluation(10, 20).scores["greedy"].score
+
+
+@pytest.mark.parametrize(
+    ("reason", "state", "note"),
+    [
+        ("finished", "finished", ""),
+        ("time limit", "finished", ""),
+        ("interrupted", "interrupted", ""),
+        ("the loss is not a number", "failed", "the loss is not a number"),
+    ],
+)
+def test_the_end_says_how_it_went(tmp_path: Path, reason: str, state: str, note: str) -> None:
+    run = summarize(make_run(tmp_path, "one", reason=reason), now=SOON)
+    assert (run.state, run.note) == (state, note)
+
+
+def test_a_run_without_end_is_running_or_was_killed(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "one", is_killed=True)
+    assert summarize(directory, now=LONG_AGO).state == "running"
+    run = summarize(directory, now=SOON)
+    assert (run.state, run.note) == ("interrupted", "killed")
+
+
+def test_a_resumed_run_is_running_again(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "one", reason="interrupted")
+    EventBus([JsonlTracker(directory)]).emit(next(fake_events(directory, updates=20, first=10)))
+    assert summarize(directory, now=LONG_AGO).state == "running"
+
+
+def test_broken_directories_are_listed_last_with_the_reason(tmp_path: Path) -> None:
+    make_run(tmp_path, "a-good-one")
+    (tmp_path / "an-empty-one").mkdir()
+    (make_run(tmp_path, "bad-settings") / "config.json").write_text("{")
+    (make_run(tmp_path, "bad-journal") / "metrics.jsonl").write_bytes(b"\x00\xff garbage")
+    (make_run(tmp_path, "odd-settings") / "config.json").write_text('{"model": 3}')
+    (tmp_path / "a-file").write_text("no directory")
+    runs = {run.name: run for run in list_runs(tmp_path, now=SOON)}
+    assert [name for name in runs if runs[name].state != "broken"] == ["a-good-one", "odd-settings"]
+    assert list(runs)[2:] == ["an-empty-one", "bad-journal", "bad-settings"]
+    assert "metrics.jsonl" in runs["an-empty-one"].note
+    assert "is not JSON" in runs["bad-settings"].note
+    assert "no readable line" in runs["bad-journal"].note
+    assert runs["odd-settings"].model == ""
+
+
+def test_runs_are_sorted_by_their_start(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        make_run(tmp_path, name, last=1)
+    assert [run.name for run in list_runs(tmp_path)] == ["b", "a"]
+
+
+def test_a_directory_that_is_not_there_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(KeiseiError, match=r"there is no directory .*missing; `keisei train`"):
+        list_runs(tmp_path / "missing")
