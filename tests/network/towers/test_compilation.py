@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from keisei.network.towers import device as compilation
+from keisei.network.towers import compilation
 from keisei.network.towers.compilation import CACHE_VARIABLE, compile_forward
 from keisei.network.towers.model import ActorCritic, Output
 from tests.network.towers.samples import positions, small_model
