@@ -18,8 +18,8 @@ from keisei.benchmark.harness import new_table, print_header, this_machine
 from keisei.network.loading import device_config, predictor_of
 from keisei.network.stored import load_stored_network
 from keisei.search.alphabeta import AlphaBeta
-from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.rng import seed_rng_states
 from keisei.shogi.vector import VectorShogi
 

@@ -12,8 +12,8 @@ from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.evaluation import standards
 from keisei.network.predictor import Predictor
-from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import GameRecord

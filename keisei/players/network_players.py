@@ -4,7 +4,7 @@ import numpy as np
 
 from keisei.network.predictor import Predictor, draw
 from keisei.players.player import Columns
-from keisei.search.gumbel import TreeSearch
+from keisei.search.mcts import TreeSearch
 from keisei.search.mates import MateRule
 from keisei.shogi.vector import VectorShogi
 

@@ -5,7 +5,7 @@ import pytest
 
 from keisei.analysis.game_analysis import GameAnalysis, analyze_game
 from keisei.errors import KeiseiError
-from keisei.search.gumbel import TreeSearch
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import STARTPOS, GameRecord
 from keisei.shogi.notation.sfen import parse_sfen

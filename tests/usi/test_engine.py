@@ -10,8 +10,8 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.network.predictor import Predictor
-from keisei.search.one_game import GameSearch
-from keisei.search.tsume import MateSolver, Verdict
+from keisei.search.mcts import GameSearch
+from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move
 from keisei.usi import thinker
@@ -343,13 +343,13 @@ def test_where_the_only_escape_is_a_repetition_it_does_not_wait_for_the_end_of_i
 def test_where_nothing_more_can_be_found_it_waits_without_looking(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Verdict] = []
+    asked: list[MateStatus] = []
     is_decided = Event()
 
-    def solve(solver: MateSolver, game: ShogiGame, nodes: int) -> tuple[Verdict, list[Move]]:
+    def solve(solver: MateSolver, game: ShogiGame, nodes: int) -> tuple[MateStatus, list[Move]]:
         verdict, line = MATE_SOLVE(solver, game, nodes)
         asked.append(verdict)
-        if nodes == MATE_SLICE and verdict is not Verdict.UNKNOWN:
+        if nodes == MATE_SLICE and verdict is not MateStatus.UNKNOWN:
             is_decided.set()
         return verdict, line
 
@@ -366,9 +366,9 @@ def test_where_nothing_more_can_be_found_it_waits_without_looking(
 
 def test_a_search_for_a_mate_looks_at_the_clock_often() -> None:
     """A slice takes far less than 50 ms of the processor: what else it does is not counted."""
-    game, solver, verdict = ShogiGame(HARD), MateSolver(), Verdict.UNKNOWN
+    game, solver, verdict = ShogiGame(HARD), MateSolver(), MateStatus.UNKNOWN
     spent: list[float] = []
-    while verdict is Verdict.UNKNOWN and len(spent) < 9:
+    while verdict is MateStatus.UNKNOWN and len(spent) < 9:
         begun = time.thread_time()
         verdict, _ = solver.solve(game, MATE_SLICE)
         spent.append(time.thread_time() - begun)
@@ -386,11 +386,11 @@ def test_more_memory_than_there_is_is_explained(
     made: list[int] = []
 
     class Greedy(GameSearch):
-        def __init__(self, predictor: Predictor, *, walks: int, megabytes: int) -> None:
+        def __init__(self, predictor: Predictor, *, batch_size: int, megabytes: int) -> None:
             made.append(megabytes)
             if megabytes > 1000:
                 raise MemoryError("Unable to allocate 290. GiB")
-            super().__init__(predictor, walks=walks, megabytes=megabytes)
+            super().__init__(predictor, batch_size=batch_size, megabytes=megabytes)
 
     monkeypatch.setattr(thinker, "GameSearch", Greedy)
     with Gui(settings=Settings(megabytes=1 << 20) if is_first else None) as gui:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.search.gumbel import TreeSearch, _wanted_visits
 from keisei.search.mates import MateSearch
+from keisei.search.mcts import TreeSearch
+from keisei.search.selection import considered_visits
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import material_potentials
 from keisei.shogi.vector import VectorShogi
@@ -53,10 +54,10 @@ def mate_length(game: ShogiGame) -> int:
 def test_simulations_are_spent_by_halving() -> None:
     for moves in (1, 2, 3, 7, 16):
         for simulations in (1, 5, 16, 50, 64):
-            wanted = _wanted_visits(moves, simulations)
-            assert len(wanted) == simulations
+            required = considered_visits(moves, simulations)
+            assert len(required) == simulations
             visits = [0] * moves
-            for number in wanted:
+            for number in required:
                 assert number in visits
                 visits[visits.index(number)] += 1
             assert sum(visits) == simulations
