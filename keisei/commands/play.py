@@ -125,7 +125,7 @@ def _play_in_terminal(
         from keisei.shogi.types import Color
 
         start = ShogiGame(sfen)
-        opponent = Opponent.named(model, seed=seed)
+        opponent = Opponent.from_spec(model, seed=seed)
         game = TerminalGame(
             opponent,
             console,

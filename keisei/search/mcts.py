@@ -5,7 +5,7 @@ simulation is one call of the network for all of them. `GameSearch` searches one
 stopped: it keeps its tree from move to move, in a bounded memory, and has several simulations in
 flight, as calling the network for one position at a time would take three times as long.
 
-Both simulate, expand, back up and rank the moves by the same code, `_TreeBatch`; they differ in how
+Both simulate, expand, back up and rank the moves by the same code, `TreeBatch`; they differ in how
 the simulations are spent at the root. With a fixed number it is sequential halving: the likeliest
 moves get a few simulations each, then the better half of them more, and so on. Without, the root
 selects as the nodes below it do.
@@ -78,6 +78,15 @@ class SearchResult(NamedTuple):
     visits: npt.NDArray[np.int64]
     """``[G, M]``: simulations of each legal move."""
 
+    trees: "TreeBatch"
+    """The trees themselves."""
+
+    def line(self, row: int) -> tuple[int, ...]:
+        """Return the best move of a game and the play expected after it, as policy indices."""
+        root = self.trees.edges_of(row, ROOT)
+        best = root.start + int(self.legal_indices[row])
+        return self.trees.variation(row, best).actions
+
 
 class PrincipalVariation(NamedTuple):
     """A root move and the play that the search expects after it."""
@@ -95,7 +104,7 @@ class PrincipalVariation(NamedTuple):
     """Plies to the proven mate, negative if the mover is mated; None without one."""
 
 
-class _TreeBatch:
+class TreeBatch:
     """The trees of some games, the games that simulations play in, and the network."""
 
     def __init__(
@@ -156,37 +165,29 @@ class _TreeBatch:
     def results(self, num_moves: int) -> SearchResult:
         """Return the results of all trees; `num_moves` is the most that a root has."""
         trees = len(self.trees.sizes)
-        result = SearchResult(
-            np.zeros(trees, dtype=np.int64),
-            np.zeros(trees, dtype=np.float64),
-            np.zeros((trees, num_moves), dtype=np.int64),
-        )
-        write_results(
-            self.trees, self.edges, self._q_transform, self.scratch, self.ranking, *result
-        )
-        return result
+        legal_indices = np.zeros(trees, dtype=np.int64)
+        values = np.zeros(trees, dtype=np.float64)
+        visits = np.zeros((trees, num_moves), dtype=np.int64)
+        memory = (self._q_transform, self.scratch, self.ranking)
+        write_results(self.trees, self.edges, *memory, legal_indices, values, visits)
+        return SearchResult(legal_indices, values, visits, self)
 
-    def variations(self, tree: int, most: int) -> list[PrincipalVariation]:
-        """Return the principal variations of the `most` best moves of a tree, best first."""
+    def best_edges(self, tree: int, most: int) -> list[int]:
+        """Return the edges of the `most` best root moves of a tree, best first."""
         memory = (self._q_transform, self.scratch, self.ranking)
         write_mate_distances(self.trees, self.edges, tree, self.scratch)
         count = int(rank_edges(self.trees, self.edges, tree, ROOT, *memory))
-        best = self.ranking[: min(most, count)].copy()
+        best: list[int] = self.ranking[: min(most, count)].tolist()
+        return best
+
+    def variation(self, tree: int, edge: int) -> PrincipalVariation:
+        """Return the principal variation of a root move."""
+        memory = (self._q_transform, self.scratch, self.ranking)
         actions = np.zeros(self.trees.path_nodes.shape[1], dtype=np.uint16)
-        variations = []
-        for edge in best.tolist():
-            length, value, mate = write_variation(
-                self.trees, self.edges, tree, edge, *memory, actions
-            )
-            variations.append(
-                PrincipalVariation(
-                    tuple(actions[:length].tolist()),
-                    float(value),
-                    int(self.edges.visits[edge]),
-                    mate or None,
-                )
-            )
-        return variations
+        write_mate_distances(self.trees, self.edges, tree, self.scratch)
+        length, value, mate = write_variation(self.trees, self.edges, tree, edge, *memory, actions)
+        visits = int(self.edges.visits[edge])
+        return PrincipalVariation(tuple(actions[:length].tolist()), value, visits, mate or None)
 
     def edges_of(self, tree: int, node: int) -> slice:
         """Return where the edges of a node are."""
@@ -231,7 +232,7 @@ class TreeSearch:
         """Search the `games` (indices ``[G]``) of an environment, which is not changed."""
         positions, roots = env.observe(games), env.positions[games]
         counts = positions.legal_counts
-        batch = _TreeBatch(
+        batch = TreeBatch(
             self._predictor,
             self._q_transform,
             Trees.new(len(games), self.simulations),
@@ -250,9 +251,10 @@ class TreeSearch:
             if not is_open.any():
                 break
             batch.simulate(np.where(is_open, root_visits, NO_SIMULATION))
-        legal_indices, values, visits = batch.results(int(counts.max()))
-        return SearchResult(
-            np.where(mates >= 0, mates, legal_indices), np.where(mates >= 0, 1.0, values), visits
+        result = batch.results(int(counts.max()))
+        return result._replace(
+            legal_indices=np.where(mates >= 0, mates, result.legal_indices),
+            values=np.where(mates >= 0, 1.0, result.values),
         )
 
 
@@ -279,7 +281,7 @@ class GameSearch:
             raise KeiseiError("a search needs a batch size and a memory of at least 1")
         self.batch_size = batch_size
         nodes = max(megabytes * 1_000_000 // NODE_BYTES, 4 * batch_size)
-        self._batch = _TreeBatch(
+        self._batch = TreeBatch(
             predictor,
             q_transform,
             Trees.new(1, nodes, batch_size=batch_size, max_depth=1),
@@ -377,7 +379,7 @@ class GameSearch:
 
     def variations(self, most: int = 1) -> list[PrincipalVariation]:
         """Return the principal variations of the `most` best moves, best first."""
-        return self._batch.variations(0, most)
+        return [self._batch.variation(0, edge) for edge in self._batch.best_edges(0, most)]
 
     def _node_of(self, game: ShogiGame) -> int | None:
         """Return the node of a game in the tree; None if it is not there or not expanded."""

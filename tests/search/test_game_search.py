@@ -46,7 +46,7 @@ def test_every_simulation_is_a_visit_and_nothing_stays_under_way(batch_size: int
         done += number
         assert search.simulations == done
         assert not search._batch.edges.in_flight.any()
-    largest = max(map(len, network.asked))
+    largest = max(map(len, network.batches))
     assert largest == min(batch_size, 1 + done // 8, largest)
     visits = [line.visits for line in search.variations(593)]
     assert sum(visits) == done

@@ -115,7 +115,7 @@ def test_by_the_policy_alone_it_asks_the_network_once_and_sees_a_mate_in_one() -
         gui.send("isready")
         gui.until("readyok")
         asked: list[int] = []
-        predictor.when_asked = lambda: asked.append(1)
+        predictor.when_called = lambda: asked.append(1)
         gui.ask("position startpos", "go byoyomi 1000")
         assert len(asked) == 1
         sfen = "position sfen 4k4/9/4P4/9/9/9/9/9/4K4 b G2r2b3g4s4n4l17p 1"
@@ -179,10 +179,10 @@ def test_no_answer_comes_before_it_is_expected(position: str, go: str) -> None:
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         gui.send(position, go)
         if position == "position startpos":
-            assert predictor.is_asked.wait(60)
+            assert predictor.is_called.wait(60)
         assert gui.is_silent()
         gui.send("stop")
         gui.until("bestmove")
@@ -194,10 +194,10 @@ def test_it_gets_ready_while_it_thinks() -> None:
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         predictor.gate.clear()
         gui.send("position startpos", "go infinite")
-        assert predictor.is_asked.wait(60)
+        assert predictor.is_called.wait(60)
         gui.send("isready", "usi")  # the network does not answer at all
         assert gui.next() == "readyok"
         gui.until("usiok")
@@ -297,10 +297,10 @@ def test_a_failure_while_thinking_is_answered_and_the_engine_goes_on() -> None:
         gui.until("readyok")
 
         def fail() -> None:
-            predictor.when_asked = lambda: None
+            predictor.when_called = lambda: None
             raise RuntimeError("a flash in the machine")
 
-        predictor.when_asked = fail
+        predictor.when_called = fail
         gui.send("position startpos", "go nodes 10")
         said = gui.until("bestmove")
         assert said[-1] == "bestmove resign"
