@@ -12,24 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
-from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.distributed import RankLostError, Ranks
+from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
 from keisei.ppo.schedules import fading, fraction_done, scheduled
 from keisei.runs.run_files import CHECKPOINTS
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import RunSeeds, with_pool_of, without_pool
-from keisei.selfplay.sources import learner_compute, make_source
+from keisei.selfplay.sources import make_source
 from keisei.selfplay.workers.messages import WorkersFailedError
-from keisei.shogi.features import feature_spec
 from keisei.shogi.rules import Outcome
 from keisei.timing import SectionTimer
 from keisei.training.background import BackgroundEvaluation, is_in_background
@@ -67,12 +63,13 @@ class Trainer:
         self.run_directory = run_directory
         self.bus = bus
         seeds = RunSeeds.of(config.run.seed)
-        torch.manual_seed(seeds.weights)
-        self.learning_random = np.random.default_rng([seeds.learning, self.ranks.rank])
-        self.spec = feature_spec(config.env.input_features)
-        compute = learner_compute(config, self.ranks)
-        self.agent = PPOAgent(config, compute, self.spec, self.learning_random, self.ranks)
-        self.selfplay = make_source(config, self.agent.predictor, self.ranks)
+        self.learner = make_learner(
+            config,
+            seed=seeds.weights,
+            random=np.random.default_rng([seeds.learning, self.ranks.rank]),
+            ranks=self.ranks,
+        )
+        self.selfplay = make_source(config, self.learner.network, self.ranks)
         self.buffer = ExperienceBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
@@ -89,8 +86,8 @@ class Trainer:
         interrupt = interrupt or InterruptFlag()
         self._session_start = time.perf_counter()
         self.timer.take()
-        self.agent.join_ranks()
-        facts = run_facts(self.config, self.agent, self.buffer)
+        self.learner.join_ranks()
+        facts = run_facts(self.config, self.learner, self.buffer)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
         try:
@@ -148,7 +145,7 @@ class Trainer:
         """Play a rollout, learn from it, and tell what happened."""
         config = self.config
         done = self.ranks.broadcast(self._done)
-        self.selfplay.take_weights(self.agent.model, self.update)
+        self.selfplay.take_weights(self.learner.network, self.update)
         stats = self.selfplay.collect(self.buffer, self.timer, self._tell_game)
         stats = self._of_all_ranks(stats)
         with self.timer.section("learning"):
@@ -159,8 +156,7 @@ class Trainer:
                 ),
                 shaping=fading(config.selfplay.shaping, config.selfplay.shaping_end, done),
             )
-            update = self.agent.learn(
-                self.buffer,
+            settings = LearnSettings(
                 learning_rate=scheduled(
                     config.ppo.learning_rate_schedule,
                     config.ppo.learning_rate,
@@ -174,13 +170,17 @@ class Trainer:
                     config.ppo.entropy_end,
                     done,
                 ),
+            )
+            update = self.learner.learn(
+                self.buffer,
+                settings,
                 on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
             )
         self.timestep += stats.plies
         self.games += len(stats.outcomes)
         self.update += 1
         self._is_measured = False
-        metrics = step_metrics(stats, update, self.timer.take(), self.agent.stopwatch.take())
+        metrics = step_metrics(stats, update, self.timer.take(), self.learner.stopwatch.take())
         self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
 
     def _of_all_ranks(self, own: RolloutStats) -> RolloutStats:
@@ -199,9 +199,8 @@ class Trainer:
 
     def evaluate(self, games: int) -> dict[str, Score]:
         """Measure the network against its standard opponents."""
-        inference = TorchPredictor(self.agent.best_model, self.agent.compute, self.spec)
         result = measure(
-            inference,
+            self.learner.best_network,
             self.config,
             games=games,
             seed=self.config.run.seed + self.update,
@@ -227,7 +226,7 @@ class Trainer:
     def state(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on."""
         return {
-            **self.agent.state(),
+            **self.learner.state(),
             **self._own_state(),
             "global_randoms": rng_state(),
             "games": self.games,
@@ -240,12 +239,12 @@ class Trainer:
         """What is not the same in all ranks."""
         return {
             "selfplay": self.selfplay.state(),
-            "learning_random": generator_state(self.learning_random),
+            "learning_random": generator_state(self.learner.random),
         }
 
     def _states_of_others(self) -> list[dict[str, Any]]:
         """What the other ranks put into a checkpoint; all ranks have to call it."""
-        self.agent.stay_together()
+        self.learner.stay_together()
         own: dict[str, Any] = {}
         if not self.ranks.is_first:
             own = self._own_state()
@@ -260,7 +259,7 @@ class Trainer:
                 "the checkpoint was written before self-play had a state of its own, and cannot be "
                 "resumed; begin a new run with run.start_from set to this one"
             )
-        self.agent.restore(state)
+        self.learner.restore(state)
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self._restore_own(state)
         restore_rng(state["global_randoms"])
@@ -279,25 +278,25 @@ class Trainer:
         # Workers and a learner that plays itself cannot go on with each other's games.
         if own is not None and own["selfplay"].keys() == self.selfplay.state().keys():
             self.selfplay.restore(with_pool_of(own["selfplay"], state["selfplay"]))
-            restore_generator(self.learning_random, own["learning_random"])
+            restore_generator(self.learner.random, own["learning_random"])
             return
         with self.selfplay:  # it has not begun to play, and is not needed
             pass
         self.selfplay = make_source(
-            self.config, self.agent.predictor, self.ranks, resumed_at=self.update
+            self.config, self.learner.network, self.ranks, resumed_at=self.update
         )
         new = self.selfplay.state()
         if "pool" in new and "pool" in state["selfplay"]:
             self.selfplay.restore(with_pool_of(new, state["selfplay"]))
         learning = RunSeeds.of(self.config.run.seed, self.update).learning
-        self.learning_random = np.random.default_rng([learning, self.ranks.rank])
-        self.agent.random = self.learning_random
+        self.learner.random = np.random.default_rng([learning, self.ranks.rank])
 
     def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
-        if not is_in_background(self.config.evaluation, self.agent.compute, self.ranks.local_size):
+        network = self.learner.best_network
+        if not is_in_background(self.config.evaluation, network, self.ranks.local_size):
             self.evaluate(self.config.evaluation.games)
         elif self._own_end(interrupt) is None:  # else the final one measures the same network
-            self.background.submit(self.agent.best_model, self.progress)
+            self.background.submit(network, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
         """Remember the scores of an evaluation, if one has ended, and tell everybody."""

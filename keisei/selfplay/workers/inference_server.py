@@ -21,15 +21,11 @@ from typing import Final, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from keisei.config_schema import AppConfig
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.network.model_factory import build_model
-from keisei.network.predictor import Prediction, padded_width
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Network, Prediction, padded_width
 from keisei.selfplay.workers.messages import (
     Command,
     Failure,
@@ -38,7 +34,6 @@ from keisei.selfplay.workers.messages import (
 )
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
 from keisei.selfplay.workers.shared_memory import attach_block, create_block, release_block
-from keisei.shogi.features import feature_spec
 from keisei.shogi.packed import PACKED, Positions
 from keisei.shogi.position import Records
 from keisei.system import leave_signals_to_parent, spawn_context
@@ -164,11 +159,8 @@ class _Server:
 
     def __init__(self, plan: ServerPlan, orders: Connection) -> None:
         config = AppConfig.model_validate_json(plan.config_json)
-        spec = feature_spec(config.env.input_features)
-        compute = choose_compute(config.device)
-        self._model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
-        self._inference = TorchPredictor(compute.compiled(self._model), compute, spec)
-        self._slab = ModelSynchronizer.attach(self._model, plan.slab)
+        self._network = make_network(config, config.device)
+        self._slab = ModelSynchronizer.attach(self._network.weights(), plan.slab)
         self._orders = orders
         self._blocks: dict[Connection, BoardBlock] = {}
         self._new: list[Connection] = []
@@ -210,7 +202,7 @@ class _Server:
     def _load(self, version: int) -> None:
         weights = self._slab.read(version)
         if weights is not None:  # else there is an order for newer ones already
-            self._model.load_state_dict(weights)
+            self._network.load_weights(weights)
 
     def _answer(self, asking: Sequence[Connection]) -> None:
         """Answer all waiting questions with one call of the network."""
@@ -232,7 +224,7 @@ class _Server:
             packed[rows] = block.packed[: question.boards]
             legal_actions[rows] = block.legal_actions[: question.boards, :width]
             legal_counts[rows] = block.legal_counts[: question.boards]
-        prediction = self._inference.predict(Positions(packed, legal_actions, legal_counts))
+        prediction = self._network.predict(Positions(packed, legal_actions, legal_counts))
         for end, (pipe, block, question) in zip(ends, questions, strict=True):
             rows = slice(end - question.boards, end)
             columns = min(question.width, prediction.log_probs.shape[1])
@@ -268,15 +260,15 @@ class InferenceServer:
     def __init__(
         self,
         config: AppConfig,
-        device: torch.device,
+        network: Network,
         games: int,
         workers: int,
         slab: ModelSynchronizer,
     ) -> None:
         """Set it out for some workers with `games` each; it computes where the learner does."""
         own = {
-            "device": str(device),
-            "torch_threads": config.device.torch_threads or torch.get_num_threads(),
+            "device": network.device,
+            "torch_threads": config.device.torch_threads or network.threads,
         }
         device_config = config.device.model_copy(update=own)
         self._config = config.model_copy(update={"device": device_config})
@@ -370,8 +362,8 @@ class InferenceServer:
         self._process = self._orders = None
 
 
-def is_served(config: AppConfig, model: ActorCritic) -> bool:
+def is_served(config: AppConfig, network: Network) -> bool:
     """Whether workers ask a server: ``auto``, if the learner computes on a GPU."""
     if config.parallel.inference == "auto":
-        return next(model.parameters()).device.type != "cpu"
+        return network.device != "cpu"
     return config.parallel.inference == "server"

@@ -14,9 +14,9 @@ from multiprocessing.context import SpawnProcess
 from typing import Final, cast
 
 from keisei.config_schema import AppConfig
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
-from keisei.ppo.distributed import Ranks
+from keisei.ppo.learner import Ranks
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.workers.inference_server import InferenceServer, is_served
 from keisei.selfplay.workers.messages import (
@@ -77,25 +77,24 @@ class ParallelSelfPlay(Workforce):
         self._server: InferenceServer | None = None
         self._is_paused = False
 
-    def take_weights(self, model: ActorCritic, version: int) -> None:
+    def take_weights(self, network: Network, version: int) -> None:
         """Let all workers play with the network as it is now, after `version` updates.
 
         The first time they are started.
         """
-        self._begin_version(model, version)
+        self._begin_version(network, version)
         if self._slab is None:
             remove_orphans()
-            self._slab = ModelSynchronizer(model)
+            self._slab = ModelSynchronizer(network.weights())
             for number in range(self._number):  # one by one: `close` frees those there are
                 self._workers.append(_Worker(self, number))
-            if is_served(self._config, model):
-                device = next(model.parameters()).device
+            if is_served(self._config, network):
                 self._server = InferenceServer(
-                    self._config, device, self._shares.games, self._number, self._slab
+                    self._config, network, self._shares.games, self._number, self._slab
                 )
             for worker in self._workers:
                 worker.start(version)
-        self._slab.publish(model, version)
+        self._slab.publish(network.weights(), version)
         if self._server is not None:
             self._server.take_weights(version)
         for worker in self._workers:

@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience, experience_bytes
-from keisei.ppo.distributed import Ranks
+from keisei.ppo.learner import Ranks
+from keisei.ppo.resources import fair_number
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.workers.messages import Tickets, WorkersFailedError, WorkerStats
 from keisei.selfplay.workers.model_sync import pack_weights
@@ -29,7 +30,7 @@ from keisei.selfplay.workers.ray_actor import (
     Sign,
     Weights,
 )
-from keisei.selfplay.workers.worker_pool import GameShares, Workforce, fair_number
+from keisei.selfplay.workers.worker_pool import GameShares, Workforce
 from keisei.shogi.rules import Outcome
 from keisei.timing import SectionTimer
 
@@ -99,16 +100,16 @@ class RaySelfPlay(Workforce):
         """That are lost if it is closed now."""
         return len(self._up()) * self._shares.games
 
-    def take_weights(self, model: ActorCritic, version: int) -> None:
+    def take_weights(self, network: Network, version: int) -> None:
         """Play with the network as it is now, after `version` updates, from the next ticket on.
 
         Raises:
             WorkersFailedError: The cluster failed.
         """
-        self._begin_version(model, version)
+        self._begin_version(network, version)
         kind = self._config.parallel.compression
         messages = pack_weights(
-            model.state_dict(), compress=kind.endswith("gzip"), half=kind.startswith("bf16")
+            network.weights(), compress=kind.endswith("gzip"), half=kind.startswith("bf16")
         )
         with self._translated_errors():
             self._weights = self._ray.put(Weights(messages, version))

@@ -7,18 +7,14 @@ a pipe (`keisei.selfplay.workers.worker_process`), or Ray (`keisei.selfplay.work
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from torch import Tensor
-
 from keisei.config_schema import AppConfig
-from keisei.network.model_factory import build_model
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Weights
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.workers.inference_server import Desk, RemotePredictor
 from keisei.selfplay.workers.model_sync import TensorMessage, unpack_weights
-from keisei.shogi.features import feature_spec
 from keisei.timing import SectionTimer
 
 
@@ -53,9 +49,7 @@ class SelfPlayWorker:
 
     def __init__(self, plan: GamesPlan) -> None:
         config = _worker_config(plan)
-        spec = feature_spec(config.env.input_features)
-        compute = choose_compute(config.device)
-        self.model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
+        self.network = make_network(config, config.device)
         self.version = -1
         """Of its weights: the updates that went into them. Negative: it has none yet.
 
@@ -64,7 +58,7 @@ class SelfPlayWorker:
 
         self._selfplay = SelfPlay(
             config,
-            TorchPredictor(self.model, compute, spec),
+            self.network,
             games=plan.games,
             first_game=plan.first_game,
             threads=1,
@@ -75,12 +69,12 @@ class SelfPlayWorker:
         self._interval = plan.earlier.version // self._pool_interval
         """Of the newest of the earlier selves."""
 
-    def load_weights(self, weights: Mapping[str, Tensor], version: int) -> None:
+    def load_weights(self, weights: Weights, version: int) -> None:
         """Play with these weights from now on."""
-        self.model.load_state_dict(weights)
+        self.network.load_weights(weights)
         # Versions may be left out, so it counts which interval they are of.
         if (interval := version // self._pool_interval) > self._interval:
-            self._selfplay.pool.add(self.model)
+            self._selfplay.pool.add(weights)
             self._interval = interval
         self.version = version
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network, Weights
 from keisei.ppo.buffer import Experience
-from keisei.ppo.distributed import Ranks
-from keisei.selfplay.opponent_pool import Weights, with_snapshot
+from keisei.ppo.learner import Ranks
+from keisei.selfplay.opponent_pool import with_snapshot
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.workers.inference_server import Desk
 from keisei.selfplay.workers.messages import WorkersFailedError, WorkerStats
@@ -20,15 +20,6 @@ from keisei.shogi.packed import unpack_diagram
 from keisei.shogi.rules import Outcome
 
 logger = logging.getLogger(__name__)
-
-
-def fair_number(most: int, games: int) -> int:
-    """As many workers as can be up to `most`, so that all have equally many of the games.
-
-    >>> fair_number(7, 256)
-    4
-    """
-    return next(number for number in range(most, 0, -1) if games % number == 0)
 
 
 class GameShares:
@@ -144,13 +135,13 @@ class Workforce:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin_version(self, model: ActorCritic, version: int) -> None:
+    def _begin_version(self, network: Network, version: int) -> None:
         """New weights: if it is time for it, a copy of them joins the earlier selves."""
         self._version = version
         selfplay = self._config.selfplay
         is_time = version % selfplay.pool_interval == 0 or not self._snapshots
         if selfplay.pool_share > 0.0 and is_time:
-            self._snapshots = with_snapshot(self._snapshots, model, selfplay.pool_size)
+            self._snapshots = with_snapshot(self._snapshots, network.weights(), selfplay.pool_size)
 
     @property
     def _earlier_selves(self) -> EarlierSelves:

@@ -71,7 +71,7 @@ class WorkerProcess:
         self._plan = plan
         self._worker = worker
         self._link = link
-        self._slab = ModelSynchronizer.attach(worker.model, plan.slab)
+        self._slab = ModelSynchronizer.attach(worker.network.weights(), plan.slab)
         self._chunk = plan.first_chunk
         self._newest = -1
         self._is_paused = self._must_reset = False
