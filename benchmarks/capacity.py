@@ -74,7 +74,7 @@ def trained(config: AppConfig, steps: int) -> tuple[Trainer, list[dict[str, floa
 def main(
     config: Annotated[str, typer.Option(help="A file or a recipe.")] = "quickstart",
     set_: Annotated[list[str] | None, typer.Option("--set", help="section.field=value.")] = None,
-    shares: Annotated[int, typer.Option(help="Tickets of an update.")] = 8,
+    shares: Annotated[int, typer.Option(help="WorkItems of an update.")] = 8,
     nodes: Annotated[int, typer.Option(help="Nodes that get the weights.")] = 4,
     check: Annotated[int, typer.Option(help="Train with so many Ray workers.")] = 0,
 ) -> None:
@@ -105,7 +105,7 @@ def main(
         f"{plan.games // shares} games; {plan.bytes_per_ply:.0f} bytes a ply, weights "
         f"{plan.weights_bytes / 1e6:.2f} MB; {plan.enough_workers} workers are enough"
     )
-    table = new_table(f"{plan.shares} tickets an update, lag {plan.max_lag}, {nodes} nodes")
+    table = new_table(f"{plan.shares} work_items an update, lag {plan.max_lag}, {nodes} nodes")
     for heading in ("workers", "plies/s", "simulated", "in MB/s", "out MB/s"):
         table.add_column(heading, justify="right")
     for workers in WORKERS:

@@ -1,6 +1,6 @@
 """Weights on their way from the learner to those who play.
 
-On one machine they go through a slab of shared memory, as they are. Transports that copy (Ray,
+On one machine they go through a weights_buffer of shared memory, as they are. Transports that copy (Ray,
 files) carry a message for each tensor, ``{data, shape, dtype, compressed}``, if wanted compressed.
 """
 
@@ -89,7 +89,7 @@ def unpack_weights(messages: Mapping[str, TensorMessage]) -> dict[str, npt.NDArr
 
 
 class _Place(NamedTuple):
-    """Where a tensor lies in a buffer of the slab."""
+    """Where a tensor lies in a buffer of the weights_buffer."""
 
     name: str
     offset: int
@@ -98,7 +98,7 @@ class _Place(NamedTuple):
 
 
 class ModelSynchronizer:
-    """A slab of shared memory with the newest weights and their version.
+    """A weights_buffer of shared memory with the newest weights and their version.
 
     There are two buffers, so that nobody reads what is being written. A reader who was so slow that
     its buffer is written again notices, and takes the newer weights.
@@ -116,7 +116,7 @@ class ModelSynchronizer:
 
     @classmethod
     def attach(cls, weights: Weights, name: str) -> Self:
-        """The slab of the parent process, by its name."""
+        """The weights_buffer of the parent process, by its name."""
         return cls(weights, attach_block(name))
 
     @property
@@ -147,7 +147,7 @@ class ModelSynchronizer:
         self.close()
 
     def close(self) -> None:
-        """Let go of the slab; who made it removes it."""
+        """Let go of the weights_buffer; who made it removes it."""
         self._versions = np.zeros(_BUFFERS, dtype=np.int64)
         release_block(self._block, is_owner=self._is_owner)
 

@@ -13,12 +13,12 @@ from keisei.network.predictor import Weights
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.workers.inference_server import Desk, RemotePredictor
+from keisei.selfplay.workers.inference_server import RemotePredictor, ServerAddress
 from keisei.selfplay.workers.model_sync import TensorMessage, unpack_weights
 from keisei.timing import SectionTimer
 
 
-class EarlierSelves(NamedTuple):
+class PoolSnapshots(NamedTuple):
     """Who plays the other side of pool games, for a worker that begins in mid-run."""
 
     weights: tuple[Mapping[str, TensorMessage], ...]
@@ -39,8 +39,8 @@ class GamesPlan(NamedTuple):
     threads: int
     """Of torch."""
 
-    earlier: EarlierSelves
-    desk: Desk | None = None
+    snapshots: PoolSnapshots
+    server_address: ServerAddress | None = None
     """Where the network is asked; None: a copy of it here is."""
 
 
@@ -62,11 +62,13 @@ class SelfPlayWorker:
             games=plan.games,
             first_game=plan.first_game,
             threads=1,
-            predictor=RemotePredictor(plan.desk) if plan.desk is not None else None,
+            predictor=RemotePredictor(plan.server_address)
+            if plan.server_address is not None
+            else None,
         )
-        self._selfplay.pool.snapshots = [unpack_weights(one) for one in plan.earlier.weights]
+        self._selfplay.pool.snapshots = [unpack_weights(one) for one in plan.snapshots.weights]
         self._pool_interval = config.selfplay.pool_interval
-        self._interval = plan.earlier.version // self._pool_interval
+        self._interval = plan.snapshots.version // self._pool_interval
         """Of the newest of the earlier selves."""
 
     def load_weights(self, weights: Weights, version: int) -> None:
