@@ -145,8 +145,7 @@ class GameSession:
         self._began: float | None = now()
         self._banked = 0.0
         self._shown = game
-        self._judge()
-        self._look()
+        self._update()
 
     @classmethod
     def from_record(
@@ -158,10 +157,9 @@ class GameSession:
         for recorded in record.moves:
             session._game.push(recorded.move)
             session._seconds.append(recorded.seconds)
-        session._judge()
+        session._update()
         if record.result is not None:
             session.end = End(record.result.ending, record.winner)
-        session._look()
         return session
 
     # ---- how it stands ----
@@ -216,14 +214,13 @@ class GameSession:
         """Play a move for the side to move; raises `IllegalMoveError`, which says why not."""
         if self.end is not None:
             raise IllegalMoveError("the game is over")
-        if self.has_lost_on_time:
+        if self.limit is not None and self.has_lost_on_time:
             self.finish(Ending.TIME_UP)
             return
         self._game.push(move)
         self._seconds.append(min(self._thinking, MAX_SECONDS))
         self._reset_clock()
-        self._judge()
-        self._look()
+        self._update()
 
     def finish(self, ending: Ending) -> None:
         """End the game as it stands with the side to move: by resignation, on time ..."""
@@ -246,8 +243,8 @@ class GameSession:
         """Go on from the position that is looked at: the moves after it are dropped."""
         self._cut(self.cursor)
 
-    def seat(self, people: Collection[Color], headers: Mapping[str, str]) -> None:
-        """Have others play on, in the time that is left."""
+    def change_players(self, people: Collection[Color], headers: Mapping[str, str]) -> None:
+        """Let other players continue the game, in the time that is left."""
         self.people = frozenset(people)
         self.headers |= headers
         self.revision += 1
@@ -339,16 +336,13 @@ class GameSession:
             self._seconds.pop()
         self.end = None
         self._reset_clock()
-        self._judge()
-        self._look()
+        self._update()
 
-    def _judge(self) -> None:
+    def _update(self) -> None:
+        """Note the outcome after a change of the game, and look at its last position."""
         outcome = self._game.outcome()
         if outcome is not None:
             self.end = End(ending_of(outcome), outcome.winner)
-
-    def _look(self) -> None:
-        """The game has changed: everybody looks at its last position."""
         self.revision += 1
         self.cursor = self.length
         self._shown = self._game

@@ -227,7 +227,7 @@ def test_another_strength_gives_no_time_back() -> None:
     session = GameSession(people={BLACK}, limit=TimeLimit(main=0, byoyomi=10), now=hand)
     for strength in ("weak", "strong"):
         hand.seconds += 9
-        session.seat({BLACK}, {"white": strength})
+        session.change_players({BLACK}, {"white": strength})
     assert session.has_lost_on_time
 
 
