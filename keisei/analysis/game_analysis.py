@@ -19,7 +19,6 @@ from keisei.analysis.position_analysis import (
 )
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
-from keisei.evaluation import standards
 from keisei.network.predictor import Predictor
 from keisei.search.mates import MateSearch
 from keisei.search.mcts import TreeSearch
@@ -110,7 +109,7 @@ def analyze_game(
     *,
     name: str,
     simulations: int = 0,
-    ply_limit: int = standards.PLY_LIMIT,
+    ply_limit: int = 512,
 ) -> GameAnalysis:
     """Analyse every position of the main line.
 

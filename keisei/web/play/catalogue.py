@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
-from keisei.play.session import EVERYBODY
+from keisei.play.session import BOTH_SIDES
 from keisei.runs import run_files
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
@@ -81,7 +81,7 @@ class GameSetup:
     @property
     def people(self) -> frozenset[Color]:
         """The sides that people play."""
-        return frozenset(color for color in EVERYBODY if self.players[color].key is None)
+        return frozenset(color for color in BOTH_SIDES if self.players[color].key is None)
 
 
 @dataclass(frozen=True)

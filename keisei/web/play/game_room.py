@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from keisei.analysis.review import Opinion, Reviewer
+from keisei.analysis import PositionAnalysis, Reviewer
 from keisei.errors import KeiseiError
 from keisei.play.session import GameSession
 from keisei.shogi.notation import headers as header
@@ -70,7 +70,7 @@ class GameRoom:
         self.thinking: Color | None = None
         """The side whose computer player is choosing a move."""
 
-        self.analyses: list[Opinion] = []
+        self.analyses: list[PositionAnalysis] = []
         """Analyses of the start and of the positions after each move, as far as they are known."""
 
         self._seed = seed
@@ -387,7 +387,7 @@ def _open_player(spec: str, seed: int | None) -> "Opponent":
     """Make a player. The players' modules, which take seconds to import, are imported here."""
     from keisei.play.opponent import Opponent
 
-    return Opponent.named(spec, seed=seed)
+    return Opponent.from_spec(spec, seed=seed)
 
 
 class Lobby:

@@ -1,11 +1,12 @@
 """The page with the board: draws a `GameRoom`, and passes on what people do there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
 from nicegui import Client, ui
 
+from keisei.analysis import Candidate
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import file_name
 from keisei.play.move_text import move_texts
@@ -13,7 +14,7 @@ from keisei.play.session import GameSession
 from keisei.play.transfer import FORMATS, write_session
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.render.glyphs import Lettering
-from keisei.shogi.types import Color, Move
+from keisei.shogi.types import Color
 from keisei.web.play.board import (
     BoardView,
     MoveList,
@@ -179,7 +180,7 @@ class PlayPage:
             legal=session.is_live and session.is_persons_turn,
             flip=self._flip,
             lettering=self._lettering,
-            arrows=candidates,
+            arrows=[(candidate.move.usi, candidate.probability) for candidate in candidates],
         )
         self._moves.show(
             session.moves(self._lettering),
@@ -188,9 +189,11 @@ class PlayPage:
             end="" if session.end is None else str(session.end),
         )
         self._graph.show(
-            [value.black for value in analyses], cursor=session.cursor, length=session.length
+            [value.chances(Color.BLACK) for value in analyses],
+            cursor=session.cursor,
+            length=session.length,
         )
-        self._draw_value(None if analysis is None else analysis.black)
+        self._draw_value(None if analysis is None else analysis.chances(Color.BLACK))
         self._draw_candidates(candidates)
         self._status.text = self._status_text()
         self._problem.text = self._room.problem
@@ -221,17 +224,17 @@ class PlayPage:
         if self._analyst.value != analyst:
             self._analyst.set_options(self._analysts(), value=analyst)  # it may be a new run
 
-    def _draw_candidates(self, candidates: tuple[tuple[str, float], ...]) -> None:
+    def _draw_candidates(self, candidates: Iterable[Candidate]) -> None:
         self._candidates.clear()
         self._candidates.visible = self._room.analyst is not None
         shown = self._room.session.shown
         with self._candidates:
-            for usi, probability in candidates:
-                if probability < _MIN_PROBABILITY:
+            for candidate in candidates:
+                if candidate.probability < _MIN_PROBABILITY:
                     continue
-                text = move_texts(shown.diagram, [Move.from_usi(usi)], self._lettering)[0]
+                text = move_texts(shown.diagram, [candidate.move], self._lettering)[0]
                 with ui.element("span"):
-                    ui.label(f"{text} {probability:.0%}").style("display: inline")
+                    ui.label(f"{text} {candidate.probability:.0%}").style("display: inline")
 
     def _draw_tools(self) -> None:
         session = self._room.session

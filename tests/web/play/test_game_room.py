@@ -244,11 +244,11 @@ def test_networks_play_and_analyse(catalogue: Catalogue) -> None:
         await room.settled()
         assert room.session.length == 2
         assert len(room.analyses) == 3
-        assert all(0 <= analysis.black <= 1 for analysis in room.analyses)
+        assert all(0 <= analysis.chances(Color.BLACK) <= 1 for analysis in room.analyses)
         legal = {move.usi for move in room.session.game.legal_moves}
-        candidates = dict(room.analyses[2].candidates)
+        candidates = {candidate.move.usi for candidate in room.analyses[2].candidates}
         assert len(candidates) == 5
-        assert set(candidates) <= legal
+        assert candidates <= legal
         room.take_back()
         await room.settled()
         assert len(room.analyses) == 1
@@ -304,7 +304,7 @@ def test_the_analysis_of_the_last_position_is_the_result(catalogue: Catalogue) -
         room.begin(GameSetup(start="4k4/9/4P4/9/9/9/9/9/4K4 b G 1"))
         room.move("G*5b")
         await room.settled()
-        assert room.analyses[1].black == 1.0
+        assert room.analyses[1].chances(Color.BLACK) == 1.0
         assert room.analyses[1].candidates == ()
 
     run(story())
