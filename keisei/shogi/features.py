@@ -326,6 +326,6 @@ register_feature("last2ply", ["last from", "last to", "before last from", "befor
 register_feature("hand_onehot", _hand_onehot_planes())(write_hand_onehot)
 
 BUILT_IN_OPTIONS: Final = ("check", "repetition", "prom_zone", "last2ply", "hand_onehot")
-"""The options that ``+all`` stands for."""
+"""The options that ``+all`` includes."""
 
 feature_spec(f"core46+{_ALL}")

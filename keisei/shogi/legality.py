@@ -48,7 +48,7 @@ def from_diagram(diagram: Diagram) -> Record:
 
 
 def why_action_is_illegal(position: Record, action: int) -> str:
-    """Describe an illegal policy index: the move it stands for, and the rule that this breaks."""
+    """Describe why a policy index is illegal: its move, and the rule that this breaks."""
     if not 0 <= action < NUM_ACTIONS:
         return f"action {action} is out of range, 0 to {NUM_ACTIONS - 1}"
     move = PolicyOutputMapper().move(action, Color(int(position.turn)))

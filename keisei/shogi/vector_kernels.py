@@ -216,8 +216,8 @@ def start_records(
         diagram = parse_sfen(start) if isinstance(start, str) else start
         if diagram.move_number - 1 + opening_plies >= ply_limit:
             raise IllegalPositionError(
-                f"start {index} is at ply {diagram.move_number - 1}: with {opening_plies} opening "
-                f"plies no ply is left below the ply limit of {ply_limit}"
+                f"start {index} is at ply {diagram.move_number - 1}: adding {opening_plies} "
+                f"opening plies leaves nothing below the ply limit of {ply_limit}"
             )
         if sum(piece is not None and piece.kind is PieceKind.KING for piece in diagram.board) != 2:
             raise IllegalPositionError(f"start {index} lacks a king")

@@ -33,7 +33,7 @@ SIZES = {
 
 
 def slow_planes(game: ShogiGame) -> npt.NDArray[np.float32]:
-    """``core46+all``, plane by plane, from what `ShogiGame` tells about the position."""
+    """``core46+all``, plane by plane, from the properties of `ShogiGame`."""
     mover = game.turn
     diagram = game.diagram
     planes = np.zeros((132, 9, 9), dtype=np.float32)
@@ -124,9 +124,9 @@ def test_a_batch_into_a_given_buffer_in_every_type() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("core45", "starts with one of core46"),
-        ("", "starts with one of core46"),
-        ("check", "starts with one of core46"),
+        ("core45", "start with one of core46"),
+        ("", "start with one of core46"),
+        ("check", "start with one of core46"),
         ("core46+chess", "no option 'chess'"),
         ("core46+check+check", "twice"),
         ("core46+all+check", "'all' includes"),

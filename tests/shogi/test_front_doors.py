@@ -31,9 +31,7 @@ def test_feature_specs_list_the_feature_sets() -> None:
         assert specs[name] is keisei.shogi.feature_spec(name)
 
 
-@pytest.mark.parametrize(
-    "module", ["shogi.notation", "shogi.notation.files", "shogi.render", "shogi.render.html"]
-)
+@pytest.mark.parametrize("module", ["shogi.notation", "shogi.render", "shogi.render.html"])
 def test_each_package_can_be_imported_first_and_without_heavy_ones(module: str) -> None:
     heavy = {"matplotlib", "pydantic", "rich", "torch"}
     program = f"import sys, keisei.{module}; print(sorted({heavy} & {{*sys.modules}}))"

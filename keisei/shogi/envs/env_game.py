@@ -65,7 +65,7 @@ class GameSettings:
             ply = self._set_up(start).ply
             if ply + opening_plies >= ply_limit:
                 raise IllegalPositionError(
-                    f"a start is at ply {ply}: with {opening_plies} opening plies no ply is left "
+                    f"a start is at ply {ply}: adding {opening_plies} opening plies leaves nothing "
                     f"below the ply limit of {ply_limit}"
                 )
 

@@ -296,8 +296,8 @@ def _format_of(path: Path) -> _Format:
         return _FORMATS[path.suffix.lower()]
     except KeyError:
         raise NotationError(
-            f"{path}: the suffix of a game file is one of {' '.join(SUFFIXES)}, not "
-            f"{path.suffix!r}; {' and '.join(USI_SUFFIXES)} can be read, not written"
+            f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}; "
+            f"{' and '.join(USI_SUFFIXES)} can be read, not written"
         ) from None
 
 

@@ -102,11 +102,12 @@ def origins(board: Board, piece: Piece, target: int) -> list[int]:
     """Squares of all pieces of this kind and colour that can go to the target, pinned or not."""
     # A piece attacks the target from where the opponent's piece on the target would attack it.
     reverse = Piece(piece.color.opponent, piece.kind)
-    return [sq for sq in sorted(attacked_squares(board, target, reverse)) if board[sq] == piece]
+    squares = sorted(attacked_squares(board, target, reverse), reverse=True)
+    return [sq for sq in squares if board[sq] == piece]
 
 
 def _qualifier(piece: Piece, rivals: Sequence[int], origin: int, target: int) -> str:
-    """The shortest proper qualifier that tells `origin` from the other origins `rivals`."""
+    """The shortest proper qualifier that distinguishes `origin` from the other `rivals`."""
     if len(rivals) < 2:
         return ""
     motion = _motion(piece.color, origin, target)

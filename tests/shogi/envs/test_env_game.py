@@ -1,4 +1,4 @@
-"""What the environments share: views, beginnings, and what is refused."""
+"""Code shared by the environments: views, starts, and invalid settings."""
 
 import importlib
 import sys
@@ -91,11 +91,11 @@ def test_starts_are_chosen_at_random() -> None:
 
 
 def test_settings_that_leave_no_game_are_refused() -> None:
-    with pytest.raises(IllegalPositionError, match="over already: checkmate"):
+    with pytest.raises(IllegalPositionError, match="already over: checkmate"):
         settings(starts=(MATED,))
-    with pytest.raises(IllegalPositionError, match=r"ply 0, with 8 opening plies .* limit of 8"):
+    with pytest.raises(IllegalPositionError, match=r"ply 0: adding 8 opening plies .* limit of 8"):
         settings(opening_plies=8, ply_limit=8)
-    with pytest.raises(IllegalPositionError, match="over already: ply limit"):
+    with pytest.raises(IllegalPositionError, match="already over: ply limit"):
         settings().begin(np.random.default_rng(0), STARTPOS_SFEN[:-1] + "600")
     with pytest.raises(NotationError):
         settings(starts=("not a position",))

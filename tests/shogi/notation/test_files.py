@@ -26,7 +26,7 @@ from tests.shogi.notation.random_records import (
 )
 
 NAMES = {"black": "髙橋 太郎", "white": "ボタン～", "event": "①回戦"}
-"""Characters that Windows has in its Shift-JIS and the standard has not."""
+"""Characters of the Shift-JIS of Windows that the standard lacks."""
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def record() -> GameRecord:
 
 
 def kept(record: GameRecord, suffix: str) -> GameRecord:
-    """What the files of a suffix can hold of a record."""
+    """The part of a record that files of a suffix can store."""
     if suffix == ".csa":
         return without_bookmarks(record)
     return without_times(record) if suffix.startswith(".ki2") else record
@@ -121,7 +121,7 @@ def test_a_character_that_shift_jis_lacks(tmp_path: Path) -> None:
 
 def test_unknown_encodings(tmp_path: Path, record: GameRecord) -> None:
     for encoding in ("utf-16", "klingon"):
-        with pytest.raises(NotationError, match=f"'{encoding}' is no encoding of game files"):
+        with pytest.raises(NotationError, match=f"'{encoding}' is not an encoding of game files"):
             save_game(record, tmp_path / "game.csa", encoding)
 
 
@@ -198,7 +198,7 @@ def test_usi_files(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"games{suffix.upper()}"
     path.write_text(USI_LINES, encoding="utf-8-sig")
     assert load_games(path) == read_usi(USI_LINES)
-    with pytest.raises(NotationError, match=r"one of \.csa .*; \.sfen and \.usi can be"):
+    with pytest.raises(NotationError, match=r"ends in one of \.csa .*; \.sfen and \.usi can be"):
         save_game(GameRecord(), path)
 
 

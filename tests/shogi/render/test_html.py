@@ -1,4 +1,4 @@
-"""What notebooks show of games: well-formed, harmless, and the right boards."""
+"""Games as HTML for notebooks: well-formed, escaped, and with the right boards."""
 
 from dataclasses import replace
 from xml.etree import ElementTree

@@ -31,7 +31,7 @@ def with_class(root: ET.Element, name: str) -> list[ET.Element]:
 
 
 def place(element: ET.Element) -> tuple[float, float]:
-    """Where a piece stands in the picture."""
+    """The place of a piece in the picture."""
     match = re.fullmatch(r"translate\((\S+) (\S+)\)", element.get("transform", ""))
     assert match is not None
     return float(match[1]), float(match[2])

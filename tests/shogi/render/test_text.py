@@ -1,4 +1,4 @@
-"""Text diagrams: golden pictures, and columns that line up whatever stands on the board."""
+"""Text diagrams: golden pictures, and columns that line up for every position."""
 
 from typing import get_args
 
