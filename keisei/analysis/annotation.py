@@ -19,8 +19,7 @@ from keisei.plotting import (
     INK,
     new_figure,
 )
-from keisei.shogi.notation.reader import text_lines
-from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.record import GameRecord, text_lines
 from keisei.shogi.types import Color
 
 MARK: Final = "keisei: "

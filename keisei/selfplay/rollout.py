@@ -15,7 +15,7 @@ from keisei.search.mates import MateRule
 from keisei.selfplay.opponent_pool import OpponentPool
 from keisei.shogi.actions import MIRRORED_ACTIONS
 from keisei.shogi.packed import Positions, mirror_packed
-from keisei.shogi.rng import draw_moves, toss_coins
+from keisei.shogi.rng import coin_flips, sample_moves
 from keisei.shogi.rules import Outcome, as_outcome
 from keisei.shogi.vector import VectorShogi
 from keisei.timing import SectionTimer
@@ -164,7 +164,7 @@ class Collector:
                 legal = self._mirror(packed, legal)
         with timer.section("inference"):
             log_probs, values = self.predictor.predict(Positions(packed, legal, env.legal_counts))
-            legal_indices = draw_moves(log_probs, self.rng_states)
+            legal_indices = sample_moves(log_probs, self.rng_states)
             if opponent is not None and frozen.any():
                 legal_indices[frozen] = self._frozen_legal_indices(opponent, frozen)
         with timer.section("env"):
@@ -190,7 +190,7 @@ class Collector:
 
         This happens while acting, not while learning: what is learned is exactly what was seen.
         """
-        chosen = np.flatnonzero(toss_coins(self.rng_states))
+        chosen = np.flatnonzero(coin_flips(self.rng_states))
         images = packed[chosen]
         mirror_packed(images, images)
         packed[chosen] = images
@@ -205,7 +205,7 @@ class Collector:
         where = np.flatnonzero(frozen)
         prediction = opponent.predict(env.observe(where))
         rng_states = self.rng_states[where]
-        legal_indices = draw_moves(prediction.log_probs, rng_states)
+        legal_indices = sample_moves(prediction.log_probs, rng_states)
         self.rng_states[where] = rng_states
         return legal_indices
 

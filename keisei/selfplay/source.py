@@ -14,9 +14,9 @@ from keisei.ppo.buffer import Experience
 from keisei.selfplay.opponent_pool import OpponentPool
 from keisei.selfplay.rollout import Collector, RolloutStats
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.rng import game_rng_states
 from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.vector import VectorShogi
-from keisei.shogi.vector_kernels import random_states
 from keisei.timing import SectionTimer
 
 _MASK = (1 << 63) - 1
@@ -139,7 +139,7 @@ class SelfPlay:
             predictor or network,
             self.pool,
             config.selfplay,
-            random_states(seeds.acting, games, first_game),
+            game_rng_states(seeds.acting, games, first_game),
             mirror=config.ppo.mirror,
         )
         self._pool_interval = config.selfplay.pool_interval

@@ -10,6 +10,7 @@ import pytest
 from keisei.constants import HAND_LIMITS
 from keisei.shogi import features
 from keisei.shogi.features import (
+    FEATURE_SPECS,
     UnknownFeatureError,
     feature_spec,
     register_feature,
@@ -153,11 +154,12 @@ def test_a_wrong_buffer_is_refused(out: npt.NDArray[np.float32]) -> None:
 
 @pytest.fixture
 def clean_registry() -> Iterator[None]:
-    before = dict(features._registry)
+    known, specs = dict(features._features), dict(FEATURE_SPECS)
     yield
-    features._registry.clear()
-    features._registry.update(before)
-    feature_spec.cache_clear()
+    features._features.clear()
+    features._features.update(known)
+    FEATURE_SPECS.clear()
+    FEATURE_SPECS.update(specs)
 
 
 @pytest.mark.usefixtures("clean_registry")
@@ -174,5 +176,6 @@ def test_a_new_feature_is_one_registered_function() -> None:
     assert (without[0, -1] == 0).all()
     assert feature_spec("core46+all").num_planes == 132, "a plug-in must not change stored names"
     assert registered_features()[-1].name == "gold_in_hand"
-    with pytest.raises(ValueError, match="not free"):
+    assert FEATURE_SPECS["core46+gold_in_hand"].num_planes == 47
+    with pytest.raises(ValueError, match="cannot be named"):
         register_feature("gold_in_hand", ["again"])(write)

@@ -7,9 +7,9 @@ import pytest
 
 from keisei.errors import IllegalPositionError
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.legality import from_diagram
 from keisei.shogi.notation.sfen import parse_sfen
-from keisei.shogi.position import POSITION, decode, encode
-from keisei.shogi.setup import from_diagram, to_diagram
+from keisei.shogi.position import POSITION, decode, encode, to_diagram
 from tests.positions import random_endgames, random_games
 from tests.sampling import sample
 

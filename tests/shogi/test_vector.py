@@ -199,7 +199,7 @@ def test_a_state_of_another_environment_is_refused(other: VectorShogi) -> None:
         ("start_indices", None, -1),
         ("final_lengths", None, 10_000),
         ("buffers", None, 3),
-        ("random_states", None, 0),
+        ("rng_states", None, 0),
     ],
 )
 def test_a_damaged_state_is_refused_and_nothing_changes(
@@ -246,7 +246,7 @@ def test_an_illegal_action_is_refused_and_nothing_changes() -> None:
             env.step(tried)
         after = env.state()
         changed = [name for name in before if not equal(before[name], after[name])]
-        assert changed in ([], ["random_states"])  # sampling draws random numbers
+        assert changed in ([], ["rng_states"])  # sampling draws random numbers
 
 
 @pytest.mark.kernels

@@ -10,11 +10,11 @@ import pytest
 from keisei.errors import IllegalPositionError, NotationError
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.ki2 import format_move, origins, read_ki2, write_ki2
-from keisei.shogi.notation.reader import Replay
 from keisei.shogi.notation.record import (
     Ending,
     GameRecord,
     RecordedMove,
+    Replay,
     Result,
     Variation,
 )

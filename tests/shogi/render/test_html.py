@@ -7,7 +7,7 @@ import pytest
 
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending, GameRecord, Result
-from keisei.shogi.render.html import SHOWN_GAMES
+from keisei.shogi.render.html import MAX_GAMES
 from keisei.shogi.vector import VectorShogi
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -68,12 +68,12 @@ def test_a_record_without_anything() -> None:
     assert "".join(root.find(".//p").itertext()) == "Black - White"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("number", [1, SHOWN_GAMES, SHOWN_GAMES + 1, 2000])
+@pytest.mark.parametrize("number", [1, MAX_GAMES, MAX_GAMES + 1, 2000])
 def test_many_games_show_the_first(number: int) -> None:
     env = VectorShogi(number, seed=1, opening_plies=5)
     html = env._repr_html_()
-    shown = min(number, SHOWN_GAMES)
+    shown = min(number, MAX_GAMES)
     assert positions(parsed(html)) == [env.game(index).sfen() for index in range(shown)]
-    assert ("more" in html) == (number > SHOWN_GAMES)
+    assert ("more" in html) == (number > MAX_GAMES)
     if number == 2000:
-        assert f"and {2000 - SHOWN_GAMES:,} more" in html
+        assert f"and {2000 - MAX_GAMES:,} more" in html
