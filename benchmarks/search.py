@@ -17,8 +17,8 @@ from rich.table import Table
 from keisei.benchmark.harness import new_table, print_header, this_machine
 from keisei.network.loading import device_config, predictor_of, read_network
 from keisei.search.alphabeta import AlphaBeta
-from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.rng import seed_rng_states
 from keisei.shogi.vector import VectorShogi
 

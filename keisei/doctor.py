@@ -20,9 +20,8 @@ from keisei import __version__
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.network.predictor import Prediction
 from keisei.search.alphabeta import AlphaBeta
-from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
-from keisei.search.one_game import GameSearch
+from keisei.search.mcts import GameSearch, TreeSearch
 from keisei.search.tsume import MateSolver
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
@@ -358,12 +357,12 @@ def _alpha_beta() -> None:
 
 def _tree_search() -> None:
     TreeSearch(_Even(), 2).search(VectorShogi(1), np.arange(1), np.random.default_rng(0))
-    game, search = ShogiGame(), GameSearch(_Even(), walks=1, megabytes=1)
+    game, search = ShogiGame(), GameSearch(_Even(), batch_size=1, megabytes=1)
     for action in (int(game.legal_actions[0]), None):
         search.begin(game, ply_limit=100)
         while search.simulations < 2 * len(game.legal_actions):
             search.step()
-        search.lines()
+        search.variations()
         if action is not None:  # what is left of the tree is used again
             game = game.copy()
             game.push_action(action)

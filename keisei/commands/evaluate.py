@@ -68,7 +68,7 @@ def evaluate(
 
 def _measure(
     directory: Path,
-    words: list[str] | None,
+    specs: list[str] | None,
     settings: "MatchSettings",
     checkpoints: int,
     store: Path,
@@ -84,7 +84,7 @@ def _measure(
     with progress_bar() as bar, ResultStore(store, create=True) as results:
         task = bar.add_task("loading", total=None)
         with open_players(
-            words or standards.OPPONENTS, device=device, threads=threads
+            specs or standards.OPPONENTS, device=device, threads=threads
         ) as opponents:
             return measure_run(
                 directory,

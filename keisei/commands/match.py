@@ -256,8 +256,8 @@ def match(
         results = None
         if store is not None:
             results = stack.enter_context(ResultStore(store, create=True))
-        words = (player, opponent)
-        one, other = stack.enter_context(open_players(words, device=device, threads=threads))
+        specs = (player, opponent)
+        one, other = stack.enter_context(open_players(specs, device=device, threads=threads))
         keeper = None
         if results is not None:
             settings = replace(

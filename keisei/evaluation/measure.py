@@ -6,7 +6,7 @@ from keisei.config_schema import AppConfig
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.score import Score
 from keisei.network.predictor import Network
-from keisei.players.network_players import PolicyPlayer
+from keisei.players.network import PolicyPlayer
 from keisei.players.spec import make_player
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import DeclarationRule
@@ -59,12 +59,12 @@ def measure(
     )
     scores: dict[str, Score] = {}
     records: list[GameRecord] = []
-    for word in settings.opponents:
-        opponent = make_player(word, threads=network.threads)
+    for spec in settings.opponents:
+        opponent = make_player(spec, threads=network.threads)
         try:
             result = play_match(player, opponent, match)
         finally:
             opponent.close()
-        scores[word] = result.score
+        scores[spec] = result.score
         records += result.records
     return Measurement(scores, tuple(records))

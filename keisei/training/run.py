@@ -171,8 +171,8 @@ def _train(
 
 def _require_opponents(config: AppConfig) -> None:
     """Refuse opponents that cannot be set up now, not when the first evaluation is due."""
-    for word in config.evaluation.opponents:
-        make_player(word, threads=1).close()
+    for spec in config.evaluation.opponents:
+        make_player(spec, threads=1).close()
 
 
 def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:

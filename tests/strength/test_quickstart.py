@@ -8,7 +8,7 @@ from keisei.config import load_config
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.network.loading import read_network
 from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.players.network_players import PolicyPlayer
+from keisei.players.network import PolicyPlayer
 from keisei.runs.journal import CHECKPOINT, History
 from keisei.runs.run_files import CHECKPOINTS
 from keisei.training.callbacks import EventBus

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.search.gumbel import TreeSearch, _wanted_visits
 from keisei.search.mates import MateSearch
+from keisei.search.mcts import TreeSearch
+from keisei.search.selection import considered_visits
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import material_potentials
 from keisei.shogi.vector import VectorShogi
 from tests.positions import random_games
-from tests.predictors import KnownPredictor, no_opinion
+from tests.predictors import KnownPredictor, zero_value
 from tests.sampling import sample
 
 pytestmark = pytest.mark.kernels
@@ -31,7 +32,7 @@ def search_at(
         legal = [m.usi for m in env.game(0).legal_moves]
         env.step([int(env.legal_actions[0, legal.index(move)])])
     search = TreeSearch(
-        KnownPredictor(value=material_potentials if material else no_opinion),
+        KnownPredictor(value=material_potentials if material else zero_value),
         simulations,
         mate_plies=mate_plies,
     )
@@ -53,10 +54,10 @@ def mate_length(game: ShogiGame) -> int:
 def test_simulations_are_spent_by_halving() -> None:
     for moves in (1, 2, 3, 7, 16):
         for simulations in (1, 5, 16, 50, 64):
-            wanted = _wanted_visits(moves, simulations)
-            assert len(wanted) == simulations
+            required = considered_visits(moves, simulations)
+            assert len(required) == simulations
             visits = [0] * moves
-            for number in wanted:
+            for number in required:
                 assert number in visits
                 visits[visits.index(number)] += 1
             assert sum(visits) == simulations
@@ -72,7 +73,7 @@ def test_every_simulation_is_a_visit_and_the_environment_is_left_alone() -> None
     search = TreeSearch(network, simulations, mate_plies=0)
     result = search.search(env, np.array([0, 2, 5]), np.random.default_rng(0))
     assert (result.visits.sum(axis=1) == simulations).all()
-    assert sum(map(len, network.asked)) <= 3 * (simulations + 1)
+    assert sum(map(len, network.batches)) <= 3 * (simulations + 1)
     assert (result.legal_indices < env.legal_counts[[0, 2, 5]]).all()
     after = env.state()
     assert all(np.array_equal(before[name], after[name]) for name in before)
@@ -113,7 +114,7 @@ def test_a_loss_that_is_certain_is_avoided() -> None:
     """Black is threatened with G*5h mate; only moves that stop it are not lost at once."""
     sfen = "4k4/9/9/9/9/9/4p4/9/3LKL3 b - 1"
     env = VectorShogi(1, starts=[sfen.replace(" b - ", " b g ")])
-    search = TreeSearch(KnownPredictor(value=no_opinion), 200, mate_plies=0)
+    search = TreeSearch(KnownPredictor(value=zero_value), 200, mate_plies=0)
     legal_index = int(search.search(env, np.arange(1), np.random.default_rng(0)).legal_indices[0])
     env.step([int(env.legal_actions[0, legal_index])])
     assert env.mates_in_one()[0] == -1
@@ -138,7 +139,7 @@ def test_the_ply_limit_is_a_draw_in_the_tree_too() -> None:
 
 def test_luck_varies_the_moves_and_the_seed_repeats_them() -> None:
     env = VectorShogi(1)
-    search = TreeSearch(KnownPredictor(value=no_opinion), 8, temperature=1.0)
+    search = TreeSearch(KnownPredictor(value=zero_value), 8, temperature=1.0)
     legal_indices = [
         int(search.search(env, np.arange(1), np.random.default_rng(seed)).legal_indices[0])
         for seed in (*range(8), *range(8))
@@ -150,4 +151,4 @@ def test_luck_varies_the_moves_and_the_seed_repeats_them() -> None:
 @pytest.mark.parametrize("simulations", [0, 100_001])
 def test_impossible_numbers_of_simulations_are_refused(simulations: int) -> None:
     with pytest.raises(KeiseiError, match="1 to 100,000"):
-        TreeSearch(KnownPredictor(value=no_opinion), simulations)
+        TreeSearch(KnownPredictor(value=zero_value), simulations)

@@ -1,16 +1,17 @@
-"""A network as a player, by tree search."""
+"""Networks as players: by the policy alone, or by tree search."""
 
 import numpy as np
+import numpy.typing as npt
 
 from keisei.network.predictor import Predictor, sample_policy
-from keisei.players.player import Columns
-from keisei.search.gumbel import TreeSearch
+from keisei.players.player import LegalIndices
 from keisei.search.mates import MateRule
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.vector import VectorShogi
 
 
 class PolicyPlayer:
-    """Plays the likeliest move, or draws one; a short mate that it is shown comes first."""
+    """Plays the likeliest move of the policy, or samples one; short mates by the mate rule."""
 
     def __init__(
         self,
@@ -25,21 +26,21 @@ class PolicyPlayer:
 
         Args:
             predictor: the network.
-            name: what people call it.
-            identity: what the network is, exactly.
-            temperature: 0: always the likeliest move; 1: as the policy says.
-            mate_plies: mates of up to so many plies are played whatever the policy says; 0: none.
+            name: shown to people.
+            identity: exact description of the network.
+            temperature: of the policy that moves are sampled from; 0: always the likeliest move.
+            mate_plies: longest mate that the mate rule plays, in plies; 0: none.
         """
         self.name = name
         self.identity = identity
         self.predictor = predictor
-        """The network that is asked."""
-
         self._temperature = temperature
         self._mate_rule = MateRule(mate_plies)
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        """Choose in all games, with one call of the network."""
+    def choose(
+        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+    ) -> LegalIndices:
+        """Choose moves with one call of the network."""
         prediction = self.predictor.predict(env.observe(games))
         if self._temperature > 0.0:
             legal_indices = sample_policy(
@@ -51,11 +52,11 @@ class PolicyPlayer:
         return np.where(mates >= 0, mates, legal_indices)
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: it holds only memory."""
 
 
 class SearchPlayer:
-    """Searches all its games together."""
+    """Plays the best move of a tree search of all its games together."""
 
     def __init__(
         self,
@@ -67,18 +68,28 @@ class SearchPlayer:
         mate_plies: int = 3,
         temperature: float = 0.0,
     ) -> None:
+        """Make a player.
+
+        Args:
+            predictor: the network.
+            simulations: of the search, for each move.
+            name: shown to people.
+            identity: exact description of network and search.
+            mate_plies: longest mate that is searched for at the root first, in plies; 0: none.
+            temperature: scale of the Gumbel noise at the root; 0: no noise.
+        """
         self.name = name
         self.identity = identity
         self.predictor = predictor
-        """The network that the search asks."""
-
         self._search = TreeSearch(
             predictor, simulations, mate_plies=mate_plies, temperature=temperature
         )
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        """The best moves that the search finds."""
+    def choose(
+        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+    ) -> LegalIndices:
+        """Choose the best moves of a search."""
         return self._search.search(env, games, random).legal_indices
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: it holds only memory."""

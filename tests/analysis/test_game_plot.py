@@ -1,4 +1,4 @@
-"""The picture of a game: what is drawn, and where."""
+"""The plot of a game: curve, marks, labels and title."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.axes import Axes
 
-from keisei.analysis.annotation import draw_game
-from keisei.analysis.game_analysis import GameAnalysis, analyze_game
+from keisei.analysis import GameAnalysis, analyze_game
+from keisei.analysis.game_plot import draw_game
 from keisei.plotting import png, svg
 from keisei.shogi.types import Color
 from tests.analysis.games import short_game
@@ -30,7 +30,7 @@ def test_the_line_is_black_s_chances(game: GameAnalysis) -> None:
     assert list(line.get_xdata()) == list(range(7))  # type: ignore[arg-type]
     expected = [100 * position.chances(Color.BLACK) for position in game.positions]
     assert list(line.get_ydata()) == pytest.approx(expected)  # type: ignore[arg-type]
-    assert axes.get_title(loc="left") == "Akane - Botan, judged by material, 64 simulations"
+    assert axes.get_title(loc="left") == "Akane - Botan, analysed by material, 64 simulations"
 
 
 def test_blunders_are_marked_and_named(game: GameAnalysis) -> None:
@@ -55,7 +55,7 @@ def test_names_that_the_font_lacks(game: GameAnalysis, names: tuple[str, str], t
     headers = dict(zip(("black", "white"), names, strict=True))
     renamed = replace(game, record=replace(game.record, headers=headers))
     figure = draw_game(renamed, blunder=0.3)
-    assert figure.axes[0].get_title(loc="left").startswith(f"{title}, judged by")
+    assert figure.axes[0].get_title(loc="left").startswith(f"{title}, analysed by")
     assert png(figure).startswith(b"\x89PNG")  # and no warning about glyphs
 
 
