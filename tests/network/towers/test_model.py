@@ -15,8 +15,7 @@ from keisei.constants import NUM_ACTIONS
 from keisei.errors import ModelError
 from keisei.network.towers.layers import ACTIVATIONS, lay_out
 from keisei.network.towers.model import ActorCritic, Output
-from keisei.network.towers.torch_predictor import model_weights, weight_tensors
-from keisei.network.towers.weights import load_weights
+from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
 from tests.network.towers.samples import (
     MODEL_TYPES,
     POLICY_HEADS,
