@@ -26,7 +26,6 @@ from keisei.selfplay.workers.worker_pool import GameShares
 from keisei.timing import SectionTimer
 from keisei.training.callbacks import Callback, EventBus, StepEnd
 from keisei.training.trainer import Trainer
-from tests.tiny import agent_of
 
 TURNS = 5
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -36,7 +35,7 @@ def worker_rate(config: AppConfig, trainer: Trainer, shares: int) -> float:
     """Plies per second of a worker with a share of the games, the best of some turns."""
     plan = GameShares(config, shares=shares, rank=0).plan(0)
     worker = SelfPlayWorker(plan)
-    worker.load_weights(agent_of(trainer).model.state_dict(), 0)
+    worker.load_weights(trainer.learner.network.weights(), 0)
     experience = Experience(config.selfplay.rollout_plies, plan.games)
     best = float("inf")
     for _ in range(TURNS):
@@ -84,7 +83,7 @@ def main(
     settings = [*(set_ or ()), "device.torch_threads=1", "env.threads=1", "evaluation.interval=0"]
     plain = load_config(config, settings)
     trainer, steps, _ = trained(plain, TURNS)
-    weights = agent_of(trainer).model.state_dict()
+    weights = trainer.learner.network.weights()
     start = time.perf_counter()
     messages = pack_weights(weights, compress=False)
     unpack_weights(messages)

@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 import torch
 from rich.console import Console
-from torch import Tensor
 
 from keisei.benchmark.harness import new_table, print_header, this_machine
 from keisei.config import load_config
 from keisei.network.loading import read_network
-from keisei.network.model_factory import build_model
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Weights
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
-from keisei.shogi.features import feature_spec
 
 TURNS = 5
 MEGABYTE = 1e6
@@ -74,7 +73,7 @@ def ways() -> list[Way]:
     return found
 
 
-def measured(weights: dict[str, Tensor], way: Way) -> Figures:
+def measured(weights: Weights, way: Way) -> Figures:
     """The best of some turns."""
     best_pack = best_unpack = float("inf")
     size = 0
@@ -95,7 +94,7 @@ def measured(weights: dict[str, Tensor], way: Way) -> Figures:
     return Figures(size, best_pack, best_unpack)
 
 
-def show(console: Console, title: str, weights: dict[str, Tensor]) -> None:
+def show(console: Console, title: str, weights: Weights) -> None:
     """Measure, and print a table."""
     table = new_table(title)
     for heading in ("", "kB", "of all", "pack ms", "unpack ms", "pays below MB/s"):
@@ -123,12 +122,11 @@ def show(console: Console, title: str, weights: dict[str, Tensor]) -> None:
     console.print(table)
 
 
-def fresh(depth: int, width: int) -> dict[str, Tensor]:
+def fresh(depth: int, width: int) -> Weights:
     """The weights of a new network."""
     config = load_config(None, [f"model.tower_depth={depth}", f"model.tower_width={width}"])
     torch.manual_seed(0)
-    spec = feature_spec(config.env.input_features)
-    return build_model(config.model, spec.num_planes).state_dict()
+    return make_network(config, config.device).weights()
 
 
 def main() -> None:
@@ -138,7 +136,7 @@ def main() -> None:
     print_header(console, this_machine(("numpy", "torch")))
     if len(sys.argv) > 1:
         run = Path(sys.argv[1])
-        show(console, f"{run.name}, trained", read_network(run).model.state_dict())
+        show(console, f"{run.name}, trained", read_network(run).weights)
     show(console, "10 blocks of 128 channels, fresh", fresh(10, 128))
 
 

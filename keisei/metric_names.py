@@ -17,6 +17,7 @@ ENTROPY_WEIGHT: Final = "charts/entropy_weight"
 MINIBATCH_SIZE: Final = "charts/minibatch_size"
 EPOCHS_DONE: Final = "charts/epochs_done"
 
+TOTAL_LOSS: Final = "losses/total"
 POLICY_LOSS: Final = "losses/policy"
 VALUE_LOSS: Final = "losses/value"
 ENTROPY: Final = "losses/entropy"

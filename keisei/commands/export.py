@@ -41,11 +41,10 @@ def export(
         progress.add_task("exporting", total=None)
 
         from keisei.network.loading import read_network
+        from keisei.network.model_factory import resolve
 
         network = read_network(model)
-
-        from keisei.network.onnx.onnx_export import export_onnx
-
+        export_onnx = resolve("keisei.network.onnx.onnx_export:export_onnx", "keisei export")
         target = Path(f"{network.name}{SUFFIX}") if output is None else output
         _require_free(target, force)
         data = export_onnx(network)
