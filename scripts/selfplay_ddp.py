@@ -20,12 +20,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from keisei.callbacks import EventBus
 from keisei.config import load_config
 from keisei.errors import KeiseiError
 from keisei.network.towers.device import choose_device
 from keisei.ppo.distributed import Ranks, joined
 from keisei.system import module_environment
-from keisei.training.callbacks import EventBus
 from keisei.training.trainer import Trainer
 
 RECIPE: Final = "quickstart"

@@ -40,18 +40,18 @@ from keisei.benchmark.network_speed import (
     sample_batch,
 )
 from keisei.benchmark.network_speed import Path as ComputePath
-from keisei.config_schema import AppConfig, PPOConfig
-from keisei.display.live import LiveDisplay
-from keisei.network.towers.device import Compute, probe_precision
-from keisei.network.towers.model import ActorCritic
-from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     Callback,
     EventBus,
     StepEnd,
     TrainingEnd,
     TrainingStart,
 )
+from keisei.config_schema import AppConfig, PPOConfig
+from keisei.display.live import LiveDisplay
+from keisei.network.towers.device import Compute, probe_precision
+from keisei.network.towers.model import ActorCritic
+from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.training.trainer import Trainer
 
 

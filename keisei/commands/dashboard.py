@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 
 def dashboard(
@@ -39,8 +39,8 @@ def dashboard(
 
     require_installed()
 
+    from keisei.run_files import LADDER
     from keisei.runs.folder import RunsFolder
-    from keisei.runs.run_files import LADDER
     from keisei.runs.watch import Watch
     from keisei.web.dashboard.site import Dashboard, build_pages
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from keisei import run_files
 from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_model_weights, playing_weights
@@ -17,7 +18,6 @@ from keisei.errors import CheckpointError, KeiseiError
 from keisei.network.model_factory import build_model
 from keisei.network.towers.model import ActorCritic
 from keisei.network.towers.weights import load_weights
-from keisei.runs import run_files
 from keisei.shogi.features import FeatureSpec, feature_spec
 
 logger = logging.getLogger(__name__)

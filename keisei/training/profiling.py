@@ -7,13 +7,13 @@ from typing import Final
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
-from keisei.system import write_atomically
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     Callback,
     StepEnd,
     TrainingEnd,
     TrainingStart,
 )
+from keisei.system import write_atomically
 
 logger = logging.getLogger(__name__)
 

@@ -21,6 +21,7 @@ import pytest
 import torch
 
 import keisei
+from keisei.callbacks import EventBus, StepEnd
 from keisei.checkpoints.store import Checkpoint, load_newest
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
@@ -32,10 +33,8 @@ from keisei.selfplay import sources
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.sources import learner_compute, learner_device, number_of_workers
 from keisei.selfplay.workers.parallel import ParallelSelfPlay
-from keisei.system import module_environment
+from keisei.system import InterruptFlag, module_environment
 from keisei.timing import SectionTimer
-from keisei.training.callbacks import EventBus, StepEnd
-from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
 from tests.tiny import TINY, tiny_config, tiny_trainer

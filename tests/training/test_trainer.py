@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from keisei.checkpoints.store import list_checkpoints, load_newest
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     Callback,
     CheckpointSaved,
     EpochEnd,
@@ -21,7 +20,8 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.interrupt import InterruptFlag
+from keisei.checkpoints.store import list_checkpoints, load_newest
+from keisei.system import InterruptFlag
 from tests.tiny import tiny_trainer
 
 

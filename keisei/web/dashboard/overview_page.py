@@ -14,9 +14,10 @@ from keisei.formats import (
     percent,
     short_count,
 )
-from keisei.runs.run_ratings import RunRatings, read_ratings
-from keisei.runs.run_reader import RunData, Summary
-from keisei.runs.run_record import Evaluation, score_points
+from keisei.runs.artifacts import RunRatings, read_ratings
+from keisei.runs.listing import RunOverview
+from keisei.runs.run_reader import RunReader
+from keisei.runs.run_record import Evaluation, scores_against
 from keisei.runs.watch import FIRST_RUNS
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
@@ -121,13 +122,13 @@ class _Overview:
         self._seen: object = None
         self._table_rows: list[dict[str, Any]] = []
         self._trends: dict[str, tuple[int, str, str]] = {}
-        summaries = self._board.watch.summaries()
+        summaries = self._board.watch.overviews()
         newest = [summary.name for summary in summaries if summary.state != "broken"]
         if runs is None:
             self._chosen = newest[:FIRST_RUNS]
         else:
             self._chosen = [name for name in runs.split("/") if name in board.watch.runs]
-        board.watch.want(self._chosen)
+        board.watch.prioritize(self._chosen)
         self._options = self._choices(summaries)
         if self._show not in self._options:
             self._show = next(iter(self._options))
@@ -179,7 +180,7 @@ class _Overview:
         if seen == self._seen:
             return
         self._seen = seen
-        summaries = self._board.watch.summaries()
+        summaries = self._board.watch.overviews()
         options = self._choices(summaries)
         if options != self._options:
             self._options = options
@@ -206,7 +207,7 @@ class _Overview:
         chosen = {row["name"] for row in event.selection}
         kept = [name for name in self._chosen if name in chosen]
         self._chosen = kept + sorted(chosen - set(kept))
-        self._board.watch.want(self._chosen)
+        self._board.watch.prioritize(self._chosen)
         self._remember()
 
     def _remember(self) -> None:
@@ -215,7 +216,7 @@ class _Overview:
         ui.navigate.history.replace(f"/?{urlencode(query, quote_via=quote)}")
         self._refresh()
 
-    def _choices(self, summaries: Sequence[Summary]) -> dict[str, str]:
+    def _choices(self, summaries: Sequence[RunOverview]) -> dict[str, str]:
         """What can be compared, with its label; the strongest opponent first."""
         choices = {
             f"{_SCORE}{opponent}": f"Score against {opponent}"
@@ -242,7 +243,7 @@ class _Overview:
     def _plot(self) -> charts.Options:
         runs, shown = self._board.watch.runs, self._shown
         hidden = len(self._chosen) - len(shown)
-        reading = [name for name in shown if not runs[name].is_skimmed]
+        reading = [name for name in shown if not runs[name].is_sampled]
         self._note.text = (
             "Bars are 95 % intervals: where they overlap, a difference may be rng_states."
             if self._show.startswith(_SCORE) or self._show == _ELO
@@ -270,7 +271,7 @@ class _Overview:
             self._axis,
         )
 
-    def _trend(self, run: RunData, opponent: str) -> str:
+    def _trend(self, run: RunReader, opponent: str) -> str:
         """The trend of a run, which is only looked for when something is new."""
         version, known_opponent, trend = self._trends.get(run.name, (-1, "", ""))
         if (version, known_opponent) != (run.version, opponent):
@@ -282,7 +283,7 @@ class _Overview:
     def _ratings(self, name: str) -> RunRatings | None:
         return read_ratings(self._board.watch.folder, name)
 
-    def _fill_table(self, summaries: Sequence[Summary]) -> None:
+    def _fill_table(self, summaries: Sequence[RunOverview]) -> None:
         opponents = _opponents(summaries)[-MOST_OPPONENTS:]
         trend = self._show.removeprefix(_SCORE) if self._show.startswith(_SCORE) else ""
         trend = trend or (opponents[-1] if opponents else "")
@@ -310,7 +311,7 @@ class _Overview:
             self._table.selected = selected
 
 
-def _opponents(summaries: Sequence[Summary]) -> list[str]:
+def _opponents(summaries: Sequence[RunOverview]) -> list[str]:
     """All opponents, the one that most runs met last at the end: usually that is the strongest."""
     found: dict[str, int] = {}
     for summary in summaries:
@@ -351,7 +352,7 @@ def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, Any]:
+def _row(summary: RunOverview, color: str, opponents: Sequence[str]) -> dict[str, Any]:
     speed = summary.metrics.get(names.SPS, math.nan)
     row: dict[str, Any] = {
         "name": summary.name,
@@ -365,7 +366,7 @@ def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, An
         "kind": summary.state,
         "note": summary.note,
         "timestep": summary.timestep,
-        "percent": round(100 * summary.fraction, 1),
+        "percent": round(100 * summary.fraction_done, 1),
         "plies": f"{short_count(summary.timestep)} of {short_count(summary.total_timesteps)}"
         if summary.total_timesteps
         else NOTHING,
@@ -383,7 +384,7 @@ def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, An
 
 def trend_points(evaluations: Sequence[Evaluation], opponent: str) -> str:
     """The scores against an opponent as the points of a small line, from 0 to 100 %."""
-    points = score_points(evaluations, opponent)
+    points = scores_against(evaluations, opponent)
     if len(points) > 60:
         points = points[:: len(points) // 60 + 1] + points[-1:]
     if len(points) == 1:

@@ -9,14 +9,14 @@ from nicegui import app, ui
 from keisei.errors import KeiseiError
 
 if TYPE_CHECKING:
-    from keisei.runs.artifacts import Playable
+    from keisei.runs.artifacts import RunCheckpoint
     from keisei.web.play.game_room import Table
     from keisei.web.play.room_directory import Tables
 
 ADDRESS: Final = "/play"
 
 
-def play_address(run: str, checkpoint: "Playable", *, is_newest: bool) -> str:
+def play_address(run: str, checkpoint: "RunCheckpoint", *, is_newest: bool) -> str:
     """The page on which a checkpoint is played: the catalogue calls a run's newest by the run."""
     key = f"run:{run}" if is_newest else f"run:{run}/{checkpoint.name}"
     return f"{ADDRESS}?against={quote(key, safe='')}"

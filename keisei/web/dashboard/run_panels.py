@@ -16,8 +16,8 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.runs.artifacts import OpenedGame, Playable, list_games, open_game
-from keisei.runs.run_reader import LiveGames, RunData
+from keisei.runs.artifacts import OpenedGame, RunCheckpoint, list_games, open_game
+from keisei.runs.run_reader import LiveGamesSnapshot, RunReader
 from keisei.web.dashboard.components import (
     REFRESH,
     Dashboard,
@@ -79,7 +79,7 @@ class Boards:
         self._card.set_visibility(True)
 
 
-def _draw(live: LiveGames) -> list[str]:
+def _draw(live: LiveGamesSnapshot) -> list[str]:
     return [picture for game in live.boards[:_MOST_BOARDS] if (picture := live_picture(game))]
 
 
@@ -139,7 +139,7 @@ class Checkpoints:
 
     def __init__(self, run: str) -> None:
         self._run = run
-        self._listed: dict[str, Playable] = {}
+        self._listed: dict[str, RunCheckpoint] = {}
         with card("Checkpoints", "The networks that are kept. Play against any of them."):
             self._table = ui.table(
                 columns=[
@@ -161,7 +161,7 @@ class Checkpoints:
             self._table.add_slot("no-data", "<span>None yet: see checkpoint.interval.</span>")
             self._table.on("play", lambda event: self.offer(str(event.args)))
 
-    def show(self, listed: list[Playable]) -> None:
+    def show(self, listed: list[RunCheckpoint]) -> None:
         """List them, the newest first."""
         self._listed = {found.name: found for found in listed}
         rows = [
@@ -267,7 +267,7 @@ class SampleGames:
         )
 
 
-def show_settings(run_data: RunData) -> None:
+def show_settings(run_data: RunReader) -> None:
     """The settings and facts of a run, folded away."""
     with (
         ui.element("section").classes("k-card"),

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from nicegui import ui
 
+from keisei import run_files
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
-from keisei.runs import run_files
 from keisei.web.play.game_setup import Seat
 
 
