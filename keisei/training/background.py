@@ -25,8 +25,7 @@ from keisei.evaluation.measure_worker import (
     Answer,
     Request,
 )
-from keisei.network.towers.device import Compute
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network
 from keisei.run_files import EVALUATING
 from keisei.system import ChildProcess, InterruptFlag, read_bytes, write_atomically
 
@@ -48,14 +47,14 @@ class BackgroundEvaluationError(KeiseiError):
     """An evaluation without a result; the first line of the message gives the reason."""
 
 
-def is_in_background(config: EvaluationConfig, compute: Compute, learners: int = 1) -> bool:
+def is_in_background(config: EvaluationConfig, network: Network, learners: int = 1) -> bool:
     """Return whether evaluations during training run in a second process.
 
     With ``auto`` they do if that process has a core to itself, or if the learners on this machine
     use a GPU.
     """
     if config.background == "auto":
-        return compute.device.type != "cpu" or usable_cpus() > learners * compute.threads
+        return network.device != "cpu" or usable_cpus() > learners * network.threads
     return config.background == "on"
 
 
@@ -82,7 +81,7 @@ class BackgroundEvaluation:
         self._running = self._waiting = None
         self._clear()
 
-    def submit(self, network: ActorCritic, progress: Progress) -> None:
+    def submit(self, network: Network, progress: Progress) -> None:
         """Evaluate a network as it is now."""
         self._skip_waiting()
         try:
@@ -147,7 +146,7 @@ class _EvaluationJob:
     """A network to evaluate, its directory and, once started, the process that evaluates it."""
 
     def __init__(
-        self, directory: Path, network: ActorCritic, config: AppConfig, progress: Progress
+        self, directory: Path, network: Network, config: AppConfig, progress: Progress
     ) -> None:
         self.progress = progress
         directory.mkdir(parents=True, exist_ok=True)
@@ -156,7 +155,7 @@ class _EvaluationJob:
             self._directory,
             timestep=progress.timestep,
             update=progress.update,
-            state={"model": network.state_dict()},
+            state={"model": network.weights()},
             config_json=config.model_dump_json(),
             keep=1,
         )

@@ -22,7 +22,7 @@ from keisei.callbacks import (
 )
 from keisei.checkpoints.store import list_checkpoints, load_newest
 from keisei.system import InterruptFlag
-from tests.tiny import tiny_trainer
+from tests.tiny import agent_of, tiny_trainer
 
 
 class Witness(Callback):
@@ -42,7 +42,7 @@ class Witness(Callback):
 
 
 def weights(trainer: object) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in trainer.agent.model.state_dict().items()}  # type: ignore[attr-defined]
+    return {name: value.clone() for name, value in agent_of(trainer).model.state_dict().items()}  # type: ignore[attr-defined]
 
 
 def test_a_run_from_start_to_end(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from keisei.runs.artifacts import RunCheckpoint
+from keisei.runs.artifacts import RunCheckpoint, RunRatings
 from keisei.runs.curves import Curve, Floats, smooth
-from keisei.runs.artifacts import RunRatings
 from keisei.runs.run_record import Evaluation, scores_against
 
 Options = dict[str, Any]

@@ -16,9 +16,8 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.runs.artifacts import RunCheckpoint, list_run_checkpoints
+from keisei.runs.artifacts import RunCheckpoint, list_run_checkpoints, read_ratings
 from keisei.runs.folder import OutsideError
-from keisei.runs.artifacts import read_ratings
 from keisei.runs.listing import RunOverview
 from keisei.runs.run_reader import RunReader
 from keisei.web.dashboard import charts

@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("nicegui")
 
-from keisei.runs.journal import ScoreEstimate
-from keisei.runs.curves import Curve
 from keisei.runs.artifacts import Rating, RunRatings
+from keisei.runs.curves import Curve
+from keisei.runs.journal import ScoreEstimate
 from keisei.runs.run_record import Evaluation
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.overview_page import trend_points
