@@ -17,6 +17,7 @@ from rich.console import Console
 
 from keisei.benchmark.capacity import Capacity, simulated_update_seconds
 from keisei.benchmark.harness import new_table, print_header, this_machine
+from keisei.callbacks import Callback, EventBus, StepEnd
 from keisei.config import load_config
 from keisei.config_schema import AppConfig
 from keisei.ppo.buffer import Experience
@@ -24,7 +25,6 @@ from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
 from keisei.selfplay.workers.worker import SelfPlayWorker
 from keisei.selfplay.workers.worker_pool import GameShares
 from keisei.timing import SectionTimer
-from keisei.training.callbacks import Callback, EventBus, StepEnd
 from keisei.training.trainer import Trainer
 
 TURNS = 5

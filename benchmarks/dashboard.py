@@ -32,7 +32,7 @@ from rich.console import Console
 
 from keisei import metric_names as names
 from keisei.benchmark.harness import new_table, print_header, this_machine
-from keisei.runs.run_files import CONFIG, METRICS
+from keisei.run_files import CONFIG, METRICS
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 EVALUATED_EVERY = 50

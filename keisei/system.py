@@ -1,5 +1,6 @@
 """How much memory this process takes."""
 
+import logging
 import multiprocessing
 import os
 import secrets
@@ -7,15 +8,18 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from contextlib import suppress
 from functools import partial
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import Any
-
-import torch
+from types import FrameType
+from typing import Any, Final, Self
 
 from keisei.errors import KeiseiError
+
+logger = logging.getLogger(__name__)
 
 
 class FileAccessError(KeiseiError, OSError):
@@ -149,14 +153,138 @@ def ended_by(exit_code: int) -> str:
     return names.get(-exit_code, f"signal {-exit_code}")
 
 
+MAX_OUTPUT_TAIL: Final = 8_000
+"""Bytes at the end of a failed child's output in which the reason is looked for."""
+
+
+class ChildProcess:
+    """A ``python -m MODULE`` process whose lifeline is its stdin.
+
+    The child is expected to end when its stdin closes, which happens at the latest when this
+    process ends, even by SIGKILL. Its stdout and stderr go to the file `output` rather than to a
+    pipe, which would block the child when it is full.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        output: Path,
+        first_line: bytes = b"",
+        threads: int = 1,
+        low_priority: bool = False,
+    ) -> None:
+        """Start the child, with `first_line` on its stdin; raises `OSError` if that fails."""
+        self._output = output
+        self._deadline = float("inf")
+        with output.open("wb") as file:
+            self._process = subprocess.Popen(
+                (sys.executable, "-m", module, *arguments),
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                env=module_environment(OMP_NUM_THREADS=str(threads)),
+                **in_own_group(low_priority=low_priority),
+            )
+        if first_line:
+            assert self._process.stdin is not None
+            with suppress(OSError):  # the child has ended already; its exit code says more
+                self._process.stdin.write(first_line)
+                self._process.stdin.flush()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the child, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def request_stop(self, timeout: float) -> None:
+        """Close the child's stdin, and return at once; `has_ended` kills it after `timeout` s."""
+        self._close_stdin()
+        self._deadline = min(self._deadline, time.monotonic() + timeout)
+
+    def has_ended(self) -> bool:
+        """Return whether the child has ended; one that overstays its time is killed first."""
+        if self._process.poll() is None and time.monotonic() > self._deadline:
+            self.kill()
+        return self._process.poll() is not None
+
+    def stop(self, timeout: float) -> None:
+        """Close the child's stdin, wait up to `timeout` seconds for its end, then kill it."""
+        self._close_stdin()
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """Kill the child if it still runs, and wait for its end."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._close_stdin()
+        self._process.wait()
+
+    def output_tail(self) -> str:
+        """Return the end of what the child wrote to stdout and stderr."""
+        tail = read_bytes(self._output)[-MAX_OUTPUT_TAIL:]
+        return tail.decode(errors="replace").strip()
+
+    def failure_reason(self) -> str:
+        """Return in one line why a child with a non-zero exit code failed."""
+        code = self._process.returncode
+        if code < 0:
+            hint = ": perhaps memory ran out" if ended_by(code) == "SIGKILL" else ""
+            return f"its process was ended by {ended_by(code)}{hint}"
+        return self.output_tail().rpartition("\n")[2] or f"exit code {code}"
+
+    def _close_stdin(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+
+class InterruptFlag:
+    """Flag set by the first SIGINT or SIGTERM; the second one raises `KeyboardInterrupt`.
+
+    Handles the signals while used as a context. SIGTERM is what torchrun, job schedulers and
+    containers send to end a process.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous = {}
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if self.is_set:
+            raise KeyboardInterrupt
+        self.is_set = True
+        logger.warning("ending after this update; press Ctrl-C again to stop at once")
+
+
 _STATUS = Path("/proc/self/status")
 
 
 def video_megabytes() -> float | None:
     """The most memory that tensors took on the GPU so far, in megabytes; None without a GPU."""
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    torch: Any = sys.modules.get("torch")  # where it was never imported, no tensor is on a GPU
+    if torch is None or not torch.cuda.is_initialized():
         return None
-    return torch.cuda.max_memory_allocated() / (1 << 20)
+    return float(torch.cuda.max_memory_allocated() / (1 << 20))
 
 
 def resident_megabytes() -> float:

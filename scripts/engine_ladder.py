@@ -36,7 +36,7 @@ from keisei.evaluation.strength_plots import draw_ladder
 from keisei.players.player import Player
 from keisei.players.spec import make_player, open_players
 from keisei.plotting import png
-from keisei.runs.run_files import LADDER
+from keisei.run_files import LADDER
 from keisei.system import write_atomically
 from keisei.usi.client import UsiEngineError
 

@@ -20,13 +20,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from keisei.callbacks import EventBus
 from keisei.config import load_config
 from keisei.errors import KeiseiError
 from keisei.network.predictor import weights_checksum
 from keisei.ppo.distributed import process_group
 from keisei.ppo.learner import Ranks
 from keisei.system import module_environment
-from keisei.training.callbacks import EventBus
 from keisei.training.trainer import Trainer
 
 RECIPE: Final = "quickstart"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from keisei import __version__
+from keisei import __version__, run_files
 from keisei import metric_names as metrics
 from keisei.benchmark.harness import NOT_MEASURED, Machine, new_table, print_header, this_machine
 from keisei.errors import KeiseiError
@@ -20,8 +20,7 @@ from keisei.evaluation.score import Score
 from keisei.evaluation.standards import OPPONENTS, YARDSTICK
 from keisei.players.player import Player
 from keisei.players.spec import make_player, open_players
-from keisei.runs import run_files
-from keisei.runs.journal import History
+from keisei.runs.history import History
 from keisei.system import read_bytes
 
 PACKAGES: Final = ("torch", "numpy", "numba")

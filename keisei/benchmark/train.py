@@ -40,6 +40,13 @@ from keisei.benchmark.network_speed import (
     sample_batch,
 )
 from keisei.benchmark.network_speed import Path as ComputePath
+from keisei.callbacks import (
+    Callback,
+    EventBus,
+    StepEnd,
+    TrainingEnd,
+    TrainingStart,
+)
 from keisei.config_schema import AppConfig, PPOConfig
 from keisei.display.live import LiveDisplay
 from keisei.network.towers.device import Compute, probe_precision
@@ -47,13 +54,6 @@ from keisei.network.towers.model import ActorCritic
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.learner import LearnSettings
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.training.callbacks import (
-    Callback,
-    EventBus,
-    StepEnd,
-    TrainingEnd,
-    TrainingStart,
-)
 from keisei.training.trainer import Trainer
 
 

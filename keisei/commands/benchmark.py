@@ -111,7 +111,7 @@ def strength(
     """A recipe as a whole: games and plies per second, memory, Elo against alphabeta:2."""
     from keisei.benchmark.strength import measure_run, read_figures
     from keisei.commands.tables import progress_bar
-    from keisei.runs.run_files import find_run
+    from keisei.run_files import find_run
 
     old = None if compare is None else read_figures(compare)
     if run is None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 
 def dashboard(

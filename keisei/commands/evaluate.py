@@ -8,7 +8,7 @@ import typer
 
 from keisei.commands import options
 from keisei.evaluation import standards
-from keisei.runs.run_files import ELO_PLOT, STRENGTH, find_run
+from keisei.run_files import ELO_PLOT, STRENGTH, find_run
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchSettings

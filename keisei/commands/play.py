@@ -8,7 +8,7 @@ import typer
 
 from keisei.commands.show import Style
 from keisei.errors import KeiseiError
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -29,7 +29,7 @@ from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.player import Player
 from keisei.players.spec import policy_player
-from keisei.runs.run_files import CHECKPOINTS
+from keisei.run_files import CHECKPOINTS
 
 
 class Checkpoint(NamedTuple):

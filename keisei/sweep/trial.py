@@ -20,8 +20,8 @@ from keisei.config_schema import AppConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.metric_names import strengths
+from keisei.run_files import CHECKPOINTS, METRICS
 from keisei.runs.journal import FINISHED_REASONS, Entry, History
-from keisei.runs.run_files import CHECKPOINTS, METRICS
 from keisei.sweep.study import OUTPUT
 from keisei.sweep.trial_main import GRACE_SECONDS, LAST_SECONDS
 from keisei.system import (

@@ -12,23 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from keisei.checkpoints.store import Checkpoint, save_checkpoint
-from keisei.config_schema import AppConfig
-from keisei.errors import KeiseiError
-from keisei.evaluation.measure import measure
-from keisei.evaluation.score import Score
-from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
-from keisei.ppo.schedules import fading, fraction_done, scheduled
-from keisei.runs.run_files import CHECKPOINTS
-from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.source import RunSeeds, with_pool_of, without_pool
-from keisei.selfplay.sources import make_source
-from keisei.selfplay.workers.messages import WorkersFailedError
-from keisei.shogi.rules import Outcome
-from keisei.timing import SectionTimer
-from keisei.training.background import BackgroundEvaluation, is_in_background
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     CheckpointSaved,
     EpochEnd,
     EvaluationEnd,
@@ -39,13 +23,29 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.checkpoints.store import Checkpoint, save_checkpoint
+from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
+from keisei.evaluation.measure import measure
+from keisei.evaluation.score import Score
+from keisei.ppo.buffer import ExperienceBuffer
+from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
+from keisei.ppo.schedules import fading, fraction_done, scheduled
+from keisei.run_files import CHECKPOINTS
+from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.source import RunSeeds, with_pool_of, without_pool
+from keisei.selfplay.sources import make_source
+from keisei.selfplay.workers.messages import WorkersFailedError
+from keisei.shogi.rules import Outcome
+from keisei.system import InterruptFlag
+from keisei.timing import SectionTimer
+from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.generators import (
     generator_state,
     restore_generator,
     restore_rng,
     rng_state,
 )
-from keisei.training.interrupt import InterruptFlag
 from keisei.training.step_metrics import run_facts, step_metrics
 
 
@@ -136,8 +136,9 @@ class Trainer:
     def progress(self) -> Progress:
         """How far the run has come."""
         seconds = self._earlier_seconds + time.perf_counter() - self._session_start
+        run = self.config.run
         return Progress(
-            self.timestep, self.config.run.total_timesteps, self.update, self.games, seconds
+            self.timestep, run.total_timesteps, self.update, self.games, seconds, run.max_minutes
         )
 
     def train_step(self) -> None:

@@ -22,6 +22,7 @@ import pytest
 import torch
 
 import keisei
+from keisei.callbacks import EventBus, StepEnd
 from keisei.checkpoints.store import Checkpoint, load_newest
 from keisei.errors import KeiseiError
 from keisei.network.towers import device as device_module
@@ -35,10 +36,8 @@ from keisei.ppo.learner import RankLostError, Ranks
 from keisei.ppo.resources import learner_threads, number_of_workers
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.workers.parallel import ParallelSelfPlay
-from keisei.system import module_environment
+from keisei.system import InterruptFlag, module_environment
 from keisei.timing import SectionTimer
-from keisei.training.callbacks import EventBus, StepEnd
-from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
 from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer

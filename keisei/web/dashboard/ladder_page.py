@@ -6,7 +6,7 @@ from nicegui import events, run, ui
 
 from keisei.errors import KeiseiError
 from keisei.formats import NOTHING, count, percent
-from keisei.runs.run_ratings import read_ladder
+from keisei.runs.artifacts import read_ladder
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
     Chart,

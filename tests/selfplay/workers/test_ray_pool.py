@@ -17,6 +17,7 @@ import pytest
 import torch
 
 from keisei import metric_names as names
+from keisei.callbacks import Callback, StepEnd
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.network.model_factory import make_network
@@ -27,7 +28,6 @@ from keisei.selfplay.source import GameSource, SelfPlay
 from keisei.selfplay.workers.messages import WorkersFailedError
 from keisei.selfplay.workers.ray_pool import RaySelfPlay, import_ray
 from keisei.timing import SectionTimer
-from keisei.training.callbacks import Callback, StepEnd
 from tests.tiny import tiny_config, tiny_trainer
 
 pytestmark = pytest.mark.slow

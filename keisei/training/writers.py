@@ -1,10 +1,12 @@
-"""``live.json``: a few of the games that are being played right now, for those who look on.
+"""Callbacks that write files of a run: sample games, ``live.json`` and the report.
 
-The file is replaced once a second at most and is gone when the run has ended. Writing it takes a
-millisecond or two, and never more than 0.2 % of the time: see `MOST_OF_THE_TIME`.
+``live.json`` holds a few of the games in progress, for the dashboard. It is replaced at most once
+a second and removed when the run ends. Writing it takes a millisecond or two, and at most
+`MAX_TIME_SHARE` of the time.
 """
 
 import json
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -12,17 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from keisei.evaluation.match import write_games
-from keisei.ppo.buffer import Experience
-from keisei.runs import run_files
-from keisei.selfplay.source import GameSource, SelfPlay
-from keisei.shogi.notation.record import GameRecord
-from keisei.shogi.notation.sfen import format_sfen
-from keisei.shogi.packed import unpack_diagram
-from keisei.shogi.types import Diagram, Move
-from keisei.shogi.vector import VectorShogi
-from keisei.system import FileAccessError, write_atomically
-from keisei.training.callbacks import (
+from keisei import run_files
+from keisei.callbacks import (
     Callback,
     EpochEnd,
     EvaluationEnd,
@@ -31,13 +24,33 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.evaluation.match import write_games
+from keisei.ppo.buffer import Experience
+from keisei.selfplay.source import GameSource, SelfPlay
+from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.sfen import format_sfen
+from keisei.shogi.packed import unpack_diagram
+from keisei.shogi.types import Diagram, Move
+from keisei.shogi.vector import VectorShogi
+from keisei.system import FileAccessError, write_atomically
+
+logger = logging.getLogger(__name__)
+
+INTERVAL: Final = 1.0
+"""Minimum number of seconds between two versions of ``live.json``."""
+
+MAX_TIME_SHARE: Final = 0.002
+"""Maximum share of the time that writing may take: on a slow disk the file changes less often."""
+
+BOARDS: Final = 4
+"""Number of games in ``live.json``."""
 
 
-class SampleGames(Callback):
+class SampleGamesWriter(Callback):
     """Writes `number` games of each evaluation to the run's ``games`` directory.
 
-    Where there are more, those are taken that lie evenly in their list: it goes from opponent to
-    opponent, and each shall be seen.
+    If the evaluation has more, evenly spaced ones are taken: they are listed opponent by opponent,
+    and each opponent should be seen.
     """
 
     def __init__(self, run_directory: Path, number: int) -> None:
@@ -48,60 +61,63 @@ class SampleGames(Callback):
         """Write the games as ``update-000123-<black>-vs-<white>.kif`` and ``.csa``."""
         update = event.progress.update
         write_games(
-            _spread(event.games, self.number),
+            _evenly_spaced(event.games, self.number),
             self.directory,
             prefix=f"update-{update:06}",
             event=f"Keisei, update {update}",
         )
 
 
-def _spread(games: Sequence[GameRecord], number: int) -> list[GameRecord]:
+def _evenly_spaced(games: Sequence[GameRecord], number: int) -> list[GameRecord]:
     if len(games) <= number:
         return list(games)
     return [games[index * len(games) // number] for index in range(number)]
 
 
-INTERVAL: Final = 1.0
-"""Seconds that a file stands at least."""
+class ReportWriter(Callback):
+    """Writes the report when training ends."""
 
-MOST_OF_THE_TIME: Final = 0.002
-"""The share of the time that writing may take: on a slow disk the file stands longer."""
+    def __init__(self, run_directory: Path) -> None:
+        self.run_directory = run_directory
 
-BOARDS: Final = 4
-"""Games that are shown."""
+    def on_training_end(self, event: TrainingEnd) -> None:
+        """Write ``report.html`` and its plots."""
+        from keisei.runs.report import write_report  # not needed before
+
+        logger.info("report: %s", write_report(self.run_directory))
 
 
-class Board(NamedTuple):
-    """A game under way."""
+class BoardSnapshot(NamedTuple):
+    """Position of a game in progress."""
 
     diagram: Diagram
     last_move: Move | None
 
 
-def boards_of(env: VectorShogi, number: int = BOARDS) -> list[Board]:
-    """The first games of an environment as they stand."""
+def boards_of(env: VectorShogi, number: int = BOARDS) -> list[BoardSnapshot]:
+    """Return the positions of the first games of an environment."""
     return [
-        Board(unpack_diagram(env.packed[index]), env.last_move(index))
+        BoardSnapshot(unpack_diagram(env.packed[index]), env.last_move(index))
         for index in range(min(number, env.num_games))
     ]
 
 
-def boards_now(source: GameSource, buffer: Experience) -> list[Board]:
-    """Some games of a run: as they stand, or as workers left them when they last handed over."""
+def current_boards(source: GameSource, buffer: Experience) -> list[BoardSnapshot]:
+    """Return positions of games in progress; those of workers are from their last rollout."""
     if isinstance(source, SelfPlay):
         return boards_of(source.env)
-    if source.board is None:  # nothing has been handed over yet
+    if source.board is None:  # no rollout yet
         return []
-    return [Board(unpack_diagram(packed), None) for packed in buffer.last_packed[:BOARDS]]
+    return [BoardSnapshot(unpack_diagram(packed), None) for packed in buffer.last_packed[:BOARDS]]
 
 
-class LiveGames(Callback):
-    """Writes the games at whatever event comes when it is time."""
+class LiveGamesWriter(Callback):
+    """Writes ``live.json`` at the first event after each `INTERVAL`."""
 
     def __init__(
         self,
         run_directory: Path,
-        boards: Callable[[], Sequence[Board]],
+        boards: Callable[[], Sequence[BoardSnapshot]],
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -112,25 +128,25 @@ class LiveGames(Callback):
         self._update = 0
 
     def on_training_start(self, event: TrainingStart) -> None:
-        """Show where the games begin or go on."""
+        """Write the first version."""
         self._update = event.progress.update
         self._write()
 
     def on_game_end(self, event: GameEnd) -> None:
-        """A chance to show how the games go on while a rollout lasts."""
+        """Write if it is time: during a rollout."""
         self._write_if_due()
 
     def on_epoch_end(self, event: EpochEnd) -> None:
-        """A chance to show where a rollout has left the games."""
+        """Write if it is time: during an update."""
         self._write_if_due()
 
     def on_step_end(self, event: StepEnd) -> None:
-        """A new network plays on."""
+        """Write if it is time, with the new update."""
         self._update = event.progress.update
         self._write_if_due()
 
     def on_training_end(self, event: TrainingEnd) -> None:
-        """Nothing is played any more."""
+        """Remove the file."""
         self._next = math.inf
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
@@ -140,18 +156,18 @@ class LiveGames(Callback):
             self._write()
 
     def _write(self) -> None:
-        begun = self._clock()
-        # Set before: what fails now is not tried again at the next game.
-        self._next = begun + INTERVAL
+        started = self._clock()
+        # Set first: what fails now is not tried again at the next game.
+        self._next = started + INTERVAL
         games = [
             {"sfen": format_sfen(board.diagram)}
             | ({} if board.last_move is None else {"last_move": board.last_move.usi})
             for board in self._boards()
         ]
         fields = {"time": round(time.time(), 3), "update": self._update, "games": games}
-        # Not durable: after a power cut nobody asks for it. Where it cannot be written, because the
-        # disk is full or, on Windows, somebody reads it just now, the next one will do.
+        # Not durable: after a power cut it is worthless. If it cannot be written, because the disk
+        # is full or, on Windows, the file is being read, the next version will do.
         with suppress(FileAccessError):
             write_atomically(self.path, json.dumps(fields).encode(), durable=False)
         done = self._clock()
-        self._next = done + max(INTERVAL, (done - begun) / MOST_OF_THE_TIME)
+        self._next = done + max(INTERVAL, (done - started) / MAX_TIME_SHARE)
