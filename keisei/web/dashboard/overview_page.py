@@ -89,7 +89,7 @@ _CELLS: Final = {
 
 
 def overview_page(dashboard: Dashboard, runs: str | None, show: str, x: str) -> None:
-    """Build the page; `runs`, `show` and `x` come from its address."""
+    """Build the overview; `runs`, `show` and `x` come from its address."""
     with page("Runs"):
         if not dashboard.watch.runs:
             _wait_for_runs(dashboard.watch)
@@ -113,7 +113,7 @@ def _wait_for_runs(watch: Watch) -> None:
 
 
 class _OverviewPage:
-    """The page of one visitor."""
+    """The overview as one visitor sees it."""
 
     def __init__(self, watch: Watch, runs: str | None, show: str, x: str) -> None:
         self._watch = watch

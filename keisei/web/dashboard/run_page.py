@@ -62,7 +62,7 @@ _LEARNING: Final = (
     _Plot(names.CLIP_FRACTION, "Clip fraction", "5 to 25 % is healthy; at 0 nothing is learned.",
           charts.PALETTE[1], True),
     _Plot(names.EXPLAINED_VARIANCE, "Explained variance",
-          "How well the value head predicts results: rises from 0 towards 1.", charts.PALETTE[3]),
+          "How well the value head predicts: towards 1.", charts.PALETTE[3]),
     _Plot(names.GRAD_NORM, "Gradient norm", "Before clipping.", charts.PALETTE[4], True),
     _Plot(names.LEARNING_RATE, "Learning rate", "Follows its schedule.", charts.PALETTE[4], True),
 )  # fmt: skip
@@ -109,7 +109,7 @@ def run_page(dashboard: Dashboard, name: str, x: str) -> None:
 
 
 class _RunPage:
-    """The page of one visitor."""
+    """The page of a run as one visitor sees it."""
 
     def __init__(self, dashboard: Dashboard, run: RunReader, x: str) -> None:
         self._dashboard, self._run = dashboard, run
