@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from keisei import __version__
-from keisei.doctor import usable_cpus
+from keisei.system import usable_cpus
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def env(
         task = progress.add_task("compiling", total=None)
 
         from keisei.benchmark.env import FULL, QUICK, measure
-        from keisei.doctor import usable_cpus
+        from keisei.system import usable_cpus
 
         report = measure(
             QUICK if quick else FULL,

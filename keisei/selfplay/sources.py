@@ -5,7 +5,6 @@ from dataclasses import replace
 import torch
 
 from keisei.config_schema import AppConfig
-from keisei.doctor import usable_cpus
 from keisei.network.towers.device import Compute, choose_compute, choose_device
 from keisei.network.towers.torch_predictor import TorchPredictor
 from keisei.ppo.distributed import Ranks
@@ -13,6 +12,7 @@ from keisei.selfplay.source import GameSource, SelfPlay
 from keisei.selfplay.workers.parallel import ParallelSelfPlay
 from keisei.selfplay.workers.ray_pool import RaySelfPlay
 from keisei.selfplay.workers.worker_pool import fair_number
+from keisei.system import usable_cpus
 
 
 def make_source(

@@ -17,7 +17,6 @@ from typing import Final, Self
 
 from keisei.checkpoints.store import save_checkpoint
 from keisei.config_schema import AppConfig, EvaluationConfig
-from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import Measurement
 from keisei.evaluation.measure_worker import (
@@ -30,7 +29,14 @@ from keisei.evaluation.measure_worker import (
 from keisei.network.towers.device import Compute
 from keisei.network.towers.model import ActorCritic
 from keisei.runs.run_files import EVALUATING
-from keisei.system import ended_by, in_own_group, module_environment, read_bytes, write_atomically
+from keisei.system import (
+    ended_by,
+    in_own_group,
+    module_environment,
+    read_bytes,
+    usable_cpus,
+    write_atomically,
+)
 from keisei.training.callbacks import EvaluationEnd, Progress
 from keisei.training.interrupt import InterruptFlag
 
