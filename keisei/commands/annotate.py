@@ -123,7 +123,7 @@ def _print(analysis: "GameAnalysis", blunder: float, written: list[Path]) -> Non
     from rich.text import Text
 
     from keisei.analysis.annotation import candidate_text, percent
-    from keisei.benchmark.harness import new_table
+    from keisei.formats import new_table
     from keisei.shogi.types import Color
 
     console = Console()

@@ -1,8 +1,8 @@
 """How the cores of a machine are shared by learners and their workers."""
 
 from keisei.config_schema import AppConfig
-from keisei.doctor import usable_cpus
 from keisei.ppo.learner import Ranks
+from keisei.system import usable_cpus
 
 
 def fair_number(most: int, games: int) -> int:

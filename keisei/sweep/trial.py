@@ -17,7 +17,6 @@ from typing import Final
 
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.config_schema import AppConfig
-from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.metric_names import strengths
 from keisei.run_files import CHECKPOINTS, METRICS
@@ -31,6 +30,7 @@ from keisei.system import (
     make_directory,
     module_environment,
     read_bytes,
+    usable_cpus,
 )
 
 PROCESS: Final = "keisei.sweep.trial_main"

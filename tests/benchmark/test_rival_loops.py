@@ -1,4 +1,4 @@
-"""The rivals do the same work as Keisei, by the same rules."""
+"""The loops over other libraries do the same work as Keisei, by the same rules."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from keisei.benchmark import rival_loops
 from keisei.constants import NUM_ACTIONS
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
@@ -19,26 +20,26 @@ ROOK_AND_KING = "8k/R8/9/9/9/9/9/9/4K4 b - 1"
 WHITE_FIRST = STARTPOS_SFEN.replace(" b ", " w ")
 
 PIECES = (0, 1, 2, 3, 6, 4, 5, 7, 8, 9, 10, 11, 12, 13)
-"""Where cshogi has the pieces that Keisei counts P L N S G B R K ...: it puts gold after rook."""
+"""Plane of each of Keisei's pieces P L N S G B R K ... in cshogi, which puts gold after rook."""
 
 MakeLoop = Callable[..., Any]
 
 
 @pytest.fixture(params=["CshogiLoop", "TunedCshogiLoop"])
 def make_loop(request: pytest.FixtureRequest) -> MakeLoop:
-    """Make a loop over games that begin at given SFENs, its buffers full of rubbish."""
-    module = pytest.importorskip("keisei.benchmark.cshogi_loop")
+    """Make a loop over games that start at given SFENs, its buffers filled with garbage."""
+    pytest.importorskip("cshogi")
 
     def make(*sfens: str, **settings: Any) -> Any:
         planes = np.full((len(sfens), 46, 9, 9), 7, dtype=np.float32)
         mask = np.ones((len(sfens), NUM_ACTIONS), dtype=np.bool_)
-        return getattr(module, request.param)(sfens, planes, mask, **settings)
+        return getattr(rival_loops, request.param)(sfens, planes, mask, **settings)
 
     return make
 
 
 def play(loop: Any, usi: str) -> float:
-    """Step the first game by a given move; return what it earned."""
+    """Step the first game by a given move; return its reward."""
     loop.legal[0] = [loop.boards[0].move_from_usi(usi)]
     loop.step()
     return float(loop.rewards[0])
@@ -137,7 +138,7 @@ def test_the_fourth_occurrence_ends_the_game(
 @pytest.mark.parametrize("library", ["cshogi", "rsshogi"])
 def test_perft_over_other_libraries(library: str) -> None:
     pytest.importorskip(library)
-    loop = pytest.importorskip(f"keisei.benchmark.{library}_loop")
-    board = loop.board_of(STARTPOS_SFEN)
-    assert [loop.counted_leaves(board, depth) for depth in (1, 2, 3)] == [30, 900, 25_470]
-    assert [loop.played_leaves(board, depth) for depth in (1, 2)] == [30, 900]
+    perft = getattr(rival_loops, f"{library}_perft")
+    counted = [perft(STARTPOS_SFEN, depth, plays_leaves=False)() for depth in (1, 2, 3)]
+    assert counted == [30, 900, 25_470]
+    assert [perft(STARTPOS_SFEN, depth, plays_leaves=True)() for depth in (1, 2)] == [30, 900]

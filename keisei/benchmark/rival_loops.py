@@ -1,10 +1,9 @@
-"""The rival: random play and perft in Python over the boards of cshogi, a library in C++.
+"""Python loops over the boards of two other libraries: cshogi (C++) and rsshogi (Rust).
 
-Import this module only where cshogi is installed; Keisei itself never needs it.
-
-The same work as `VectorShogi` does, by the same rules, written twice: `CshogiLoop` is the loop that
-one writes first, `TunedCshogiLoop` is as fast as we could make it in Python. The planes hold what
-``core46`` holds, in cshogi's order of pieces and squares; the mask equals Keisei's bit by bit.
+They do the same work as `VectorShogi` and perft, by the same rules. `CshogiLoop` is the
+straightforward loop; `TunedCshogiLoop` is as fast as we could make it in Python. The planes hold
+what ``core46`` holds, in cshogi's order of pieces and squares; the mask equals Keisei's bit by bit.
+Keisei itself needs neither library: call only what is installed.
 """
 
 from collections.abc import Sequence
@@ -13,10 +12,10 @@ from itertools import chain
 from random import Random
 from typing import Any
 
-import cshogi
 import numpy as np
 import numpy.typing as npt
 
+from keisei.benchmark.harness import Work
 from keisei.constants import (
     BOARD_SIZE,
     HAND_LIMITS,
@@ -26,12 +25,17 @@ from keisei.constants import (
     REPETITIONS_TO_END,
 )
 
+try:
+    import cshogi
+except ImportError:  # rsshogi may be installed alone
+    cshogi = None
+
 _HANDS = slice(28, 42)
 _MOVER_IS_BLACK = 42
 _PLY = 43
 _HUFFMAN_BYTES = 32
 _MOVE_BITS = 0x7FFF
-"""Target, origin and promotion of a cshogi move; what it moves and captures stands above."""
+"""Target, origin and promotion of a cshogi move; the higher bits hold the pieces."""
 
 _HAND_LIMITS = np.array(HAND_LIMITS * 2, dtype=np.float32)
 
@@ -48,7 +52,7 @@ class CshogiLoop:
         ply_limit: int = 512,
         seed: int = 0,
     ) -> None:
-        """Begin at `sfens[N]`; `planes[N, 46, 9, 9]` and `mask[N, 13527]` are written into."""
+        """Start at `sfens[N]`, with output buffers `planes[N, 46, 9, 9]` and `mask[N, 13527]`."""
         self.boards = [cshogi.Board(sfen) for sfen in sfens]
         self.legal = [list(board.legal_moves) for board in self.boards]
         self.packed = np.zeros((len(sfens), _HUFFMAN_BYTES), dtype=np.uint8)
@@ -59,12 +63,12 @@ class CshogiLoop:
         self.random = Random(seed)
 
     def step(self) -> None:
-        """Play a random legal move in each game, and begin those that ended again."""
+        """Play a random legal move in each game, and restart finished games."""
         self.rewards.fill(0)
         for index, board in enumerate(self.boards):
             board.push(self.random.choice(self.legal[index]))
             moves = list(board.legal_moves)
-            reward = self._judge(board, moves)
+            reward = self._reward(board, moves)
             if reward is not None:
                 self.rewards[index] = reward
                 board.reset()
@@ -72,12 +76,12 @@ class CshogiLoop:
             self.legal[index] = moves
 
     def write_packed(self) -> None:
-        """Write each position as cshogi's Huffman code."""
+        """Write the positions in cshogi's Huffman coding."""
         for index, board in enumerate(self.boards):
             board.to_hcp(self.packed[index])
 
     def write_planes(self) -> None:
-        """Write the planes of each position, seen by its mover."""
+        """Write the planes of the positions, from the mover's point of view."""
         self.planes.fill(0)
         for index, board in enumerate(self.boards):
             planes = self.planes[index]
@@ -93,27 +97,28 @@ class CshogiLoop:
             planes[_PLY] = (board.move_number - 1) / self.ply_limit
 
     def write_mask(self) -> None:
-        """Mark the legal actions of each position."""
+        """Write the mask of legal actions."""
         self.mask.fill(False)
         for index, board in enumerate(self.boards):
             turn = board.turn
             self.mask[index, [action_of(move, turn) for move in self.legal[index]]] = True
 
-    def _judge(self, board: Any, moves: list[int]) -> float | None:
-        """What the move just played earned its player if it ended the game, else None."""
+    def _reward(self, board: Any, moves: list[int]) -> float | None:
+        """Return the reward of the player who just moved if the game is over, else None."""
         if not moves:
             return 1.0
-        # `is_draw` speaks up at the second occurrence of a position already.
+        # `is_draw` reports the second occurrence of a position already.
         repetition = board.is_draw()
-        if repetition in _REPETITION_REWARDS and occurrences(board) >= REPETITIONS_TO_END:
-            return _REPETITION_REWARDS[repetition]
+        rewards = _repetition_rewards()
+        if repetition in rewards and occurrences(board) >= REPETITIONS_TO_END:
+            return rewards[repetition]
         if board.move_number > self.ply_limit:
             return 0.0
         return -1.0 if board.is_nyugyoku() else None
 
 
 class TunedCshogiLoop(CshogiLoop):
-    """The same, tuned: fewer calls per game, and NumPy over all games at once where it can."""
+    """`CshogiLoop`, tuned: fewer calls per game, and NumPy over all games where possible."""
 
     def __init__(
         self,
@@ -131,7 +136,7 @@ class TunedCshogiLoop(CshogiLoop):
         self._game_numbers = np.arange(len(sfens))
 
     def step(self) -> None:
-        """Play a random legal move in each game, and begin those that ended again."""
+        """Play a random legal move in each game, and restart finished games."""
         self.rewards.fill(0)
         random, ply_limit, legal = self.random.random, self.ply_limit, self.legal
         games = zip(self.boards, legal, self._seen, strict=True)
@@ -146,18 +151,18 @@ class TunedCshogiLoop(CshogiLoop):
                 or board.move_number > ply_limit
                 or board.is_nyugyoku()
             ):
-                self.rewards[index] = self._judge(board, new_moves) or 0.0
+                self.rewards[index] = self._reward(board, new_moves) or 0.0
                 board.reset()
                 self._seen[index] = {board.zobrist_hash(): 1}
                 legal[index] = list(board.legal_moves)
 
     def write_packed(self) -> None:
-        """Write each position as cshogi's Huffman code."""
+        """Write the positions in cshogi's Huffman coding."""
         for board, row in zip(self.boards, self._packed_rows, strict=True):
             board.to_hcp(row)
 
     def write_planes(self) -> None:
-        """Write the planes of each position, seen by its mover."""
+        """Write the planes of the positions, from the mover's point of view."""
         self.planes.fill(0)
         hands = []
         turns = []
@@ -177,7 +182,7 @@ class TunedCshogiLoop(CshogiLoop):
         self.planes[:, _PLY] = (plies / self.ply_limit)[:, None, None]
 
     def write_mask(self) -> None:
-        """Mark the legal actions of each position."""
+        """Write the mask of legal actions."""
         self.mask.fill(False)
         counts = [len(moves) for moves in self.legal]
         moves = np.fromiter(chain.from_iterable(self.legal), dtype=np.int64, count=sum(counts))
@@ -186,15 +191,17 @@ class TunedCshogiLoop(CshogiLoop):
         self.mask[games, _action_table()[turns, moves & _MOVE_BITS]] = True
 
 
-_REPETITION_REWARDS = {
-    cshogi.REPETITION_DRAW: 0.0,
-    cshogi.REPETITION_WIN: -1.0,  # the side to move wins: it was checked all the time
-    cshogi.REPETITION_LOSE: 1.0,
-}
+@cache
+def _repetition_rewards() -> dict[int, float]:
+    return {
+        cshogi.REPETITION_DRAW: 0.0,
+        cshogi.REPETITION_WIN: -1.0,  # the side to move wins: it was in perpetual check
+        cshogi.REPETITION_LOSE: 1.0,
+    }
 
 
 def occurrences(board: Any) -> int:
-    """How often the position on the board has occurred in its game, this time included."""
+    """Return how often the current position has occurred in its game, this time included."""
     key = board.zobrist_hash()
     earlier = board.copy()
     times = 1
@@ -205,7 +212,7 @@ def occurrences(board: Any) -> int:
 
 
 def action_of(move: int, turn: int) -> int:
-    """The policy index of a cshogi move, as ``docs/environment.md`` defines it."""
+    """Return the policy index of a cshogi move, as ``docs/environment.md`` defines it."""
     squares = _SQUARES[turn]
     to: int = squares[cshogi.move_to(move)]
     if cshogi.move_is_drop(move):
@@ -217,7 +224,7 @@ def action_of(move: int, turn: int) -> int:
 
 
 def _mover_squares() -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Keisei's number, in the mover's view, of each cshogi square, for Black and White.
+    """Return the index of each cshogi square from the mover's point of view, for both colours.
 
     cshogi counts down the files from the right: 1a = 0, 1b = 1, ... 9i = 80.
     """
@@ -241,30 +248,60 @@ def _action_table() -> npt.NDArray[np.int64]:
     return table
 
 
-def board_of(sfen: str) -> Any:
-    """A board with the position of `sfen`."""
-    return cshogi.Board(sfen)
+def cshogi_perft(sfen: str, depth: int, *, plays_leaves: bool) -> Work:
+    """Return perft over cshogi: the moves of the last ply are played, or only counted."""
+    board, leaves = cshogi.Board(sfen), _cshogi_played if plays_leaves else _cshogi_counted
+    return lambda: leaves(board, depth)
 
 
-def counted_leaves(board: Any, depth: int) -> int:
-    """Perft with bulk counting: the moves of the last ply are counted, not played."""
+def _cshogi_counted(board: Any, depth: int) -> int:
     if depth == 1:
         return len(list(board.legal_moves))
     nodes = 0
     for move in board.legal_moves:
         board.push(move)
-        nodes += counted_leaves(board, depth - 1)
+        nodes += _cshogi_counted(board, depth - 1)
         board.pop()
     return nodes
 
 
-def played_leaves(board: Any, depth: int) -> int:
-    """Perft that plays and takes back every leaf."""
+def _cshogi_played(board: Any, depth: int) -> int:
     if depth == 0:
         return 1
     nodes = 0
     for move in board.legal_moves:
         board.push(move)
-        nodes += played_leaves(board, depth - 1)
+        nodes += _cshogi_played(board, depth - 1)
         board.pop()
+    return nodes
+
+
+def rsshogi_perft(sfen: str, depth: int, *, plays_leaves: bool) -> Work:
+    """Return perft over rsshogi, which has no perft of its own; see `cshogi_perft`."""
+    from rsshogi.core import Board
+
+    board, leaves = Board(), _rsshogi_played if plays_leaves else _rsshogi_counted
+    board.set_sfen(sfen)
+    return lambda: leaves(board, depth)
+
+
+def _rsshogi_counted(board: Any, depth: int) -> int:
+    if depth == 1:
+        return len(board.legal_moves())
+    nodes = 0
+    for move in board.legal_moves():
+        board.apply_move(move)
+        nodes += _rsshogi_counted(board, depth - 1)
+        board.undo_move(move)
+    return nodes
+
+
+def _rsshogi_played(board: Any, depth: int) -> int:
+    if depth == 0:
+        return 1
+    nodes = 0
+    for move in board.legal_moves():
+        board.apply_move(move)
+        nodes += _rsshogi_played(board, depth - 1)
+        board.undo_move(move)
     return nodes
