@@ -36,7 +36,7 @@ from keisei.evaluation.strength_plots import draw_ladder
 from keisei.players.player import Player
 from keisei.players.spec import make_player, open_players
 from keisei.plotting import png
-from keisei.runs.run_files import LADDER
+from keisei.run_files import LADDER
 from keisei.system import write_atomically
 from keisei.usi.client import UsiEngineError
 
@@ -67,7 +67,7 @@ class Rung(NamedTuple):
     """Somebody to measure by."""
 
     name: str
-    """In tables; of a bot also the word."""
+    """In tables; of a bot also the spec."""
 
     program: str = ""
     """Of an engine; a bot has none."""
@@ -120,8 +120,8 @@ def find_program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=str(DEBIANS_GAMES))
 
 
-def word_of(rung: Rung) -> str | None:
-    """The word that names a rung's player; None if its program is not installed."""
+def spec_of(rung: Rung) -> str | None:
+    """The spec of a rung's player; None if its program is not installed."""
     if not rung.program:
         return rung.name
     found = find_program(rung.program)
@@ -143,11 +143,11 @@ def open_rungs(stack: ExitStack, processes: int = 0) -> list[Player]:
     """
     players = []
     for rung in RUNGS:
-        if (word := word_of(rung)) is None:
+        if (spec := spec_of(rung)) is None:
             typer.echo(f"left out: {rung.name}, {rung.program} is not installed", err=True)
             continue
         try:
-            players.append(stack.enter_context(closing(make_player(word, threads=processes))))
+            players.append(stack.enter_context(closing(make_player(spec, threads=processes))))
         except UsiEngineError as error:
             typer.echo(f"left out: {rung.name}, {error}", err=True)
     return players

@@ -20,12 +20,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from keisei.callbacks import EventBus
 from keisei.config import load_config
 from keisei.errors import KeiseiError
-from keisei.network.towers.device import choose_device
-from keisei.ppo.distributed import Ranks, joined
+from keisei.network.predictor import weights_checksum
+from keisei.ppo.distributed import process_group
+from keisei.ppo.learner import Ranks
 from keisei.system import module_environment
-from keisei.training.callbacks import EventBus
 from keisei.training.trainer import Trainer
 
 RECIPE: Final = "quickstart"
@@ -59,10 +60,9 @@ def launch(learners: int) -> int:
 def learn(seconds: float, settings: list[str]) -> None:
     """What each learner does."""
     config = load_config(RECIPE, (*SMALLER, *settings))
-    device = choose_device(config.device.device)
-    with joined(device) as ranks, tempfile.TemporaryDirectory() as directory:
+    with process_group(config) as ranks, tempfile.TemporaryDirectory() as directory:
         trainer = Trainer(config, Path(directory), EventBus(), ranks)
-        trainer.agent.join_ranks()
+        trainer.learner.join_ranks()
         with trainer.selfplay:
             trainer.train_step()  # kernels may have to be compiled first
             plies_before, start = trainer.timestep, time.perf_counter()
@@ -74,13 +74,18 @@ def learn(seconds: float, settings: list[str]) -> None:
 
 def show(ranks: Ranks, trainer: Trainer, plies: int, seconds: float) -> None:
     """Let the first learner print what all have become; fail if they are not the same."""
-    own = (str(ranks), os.getpid(), len(trainer.buffer) * trainer.update, trainer.agent.fingerprint)
+    own = (
+        str(ranks),
+        os.getpid(),
+        len(trainer.buffer) * trainer.update,
+        weights_checksum(trainer.learner.network.weights()),
+    )
     everyone = ranks.all_gather(own)
-    are_same = len({fingerprint for *_, fingerprint in everyone}) == 1
+    are_same = len({checksum for *_, checksum in everyone}) == 1
     if ranks.is_first:
         table = Table("who", "process", "plies of its own", "checksum of its weights")
-        for name, process, played, fingerprint in everyone:
-            table.add_row(name, str(process), f"{played:,}", f"{fingerprint:08x}")
+        for name, process, played, checksum in everyone:
+            table.add_row(name, str(process), f"{played:,}", f"{checksum:08x}")
         console = Console()
         console.print(table)
         console.print(

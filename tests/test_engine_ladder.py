@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
-from keisei.players.player import RESIGNS, Columns
+from keisei.players.player import RESIGNS, LegalIndices
 from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
 from keisei.training.run import start_run
@@ -64,13 +64,13 @@ def test_programs_that_are_there_get_their_settings(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(script, "find_program", lambda name: f"/games/{name}")
-    words = [script.word_of(rung) for rung in script.RUNGS]
-    assert len(words) == len(set(words))
+    specs = [script.spec_of(rung) for rung in script.RUNGS]
+    assert len(specs) == len(set(specs))
     fairy = 'usi:"/games/fairy-stockfish",name=Fairy-Stockfish'
-    assert f"{fairy} Skill Level -20 depth 1,Skill Level=-20,depth=1,nodes=1000000" in words
-    assert f"{fairy} nodes 3000,nodes=3000" in words
-    assert any("gnushogi_usi.py" in word and word.endswith(",depth=1") for word in words)
-    assert any("gpsusi" in word and "--memory-use-percent 10" in word for word in words)
+    assert f"{fairy} Skill Level -20 depth 1,Skill Level=-20,depth=1,nodes=1000000" in specs
+    assert f"{fairy} nodes 3000,nodes=3000" in specs
+    assert any("gnushogi_usi.py" in spec and spec.endswith(",depth=1") for spec in specs)
+    assert any("gpsusi" in spec and "--memory-use-percent 10" in spec for spec in specs)
 
 
 def test_neighbours_meet_and_players_may_meet_everybody_but_themselves(script: ModuleType) -> None:
@@ -92,14 +92,18 @@ class Unbeatable(GreedyPlayer):
 class Victim(Unbeatable):
     """Somebody who gives up when it is his move."""
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         return np.full(len(games), RESIGNS)
 
 
 class BrokenEngine(Unbeatable):
     """An engine that no new process helps."""
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         raise UsiEngineError("given up after 3 processes")
 
 

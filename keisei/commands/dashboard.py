@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 
 def dashboard(
@@ -35,22 +35,10 @@ def dashboard(
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Watch runs in the browser while they train: strength, losses, speed, games, the ladder."""
-    from keisei.web.server import require_installed, serve
+    from keisei.web import require_installed
 
     require_installed()
 
-    from keisei.runs.folder import RunsFolder
-    from keisei.runs.run_files import LADDER
-    from keisei.runs.watch import Watch
-    from keisei.web.dashboard.site import Dashboard, build_pages
+    from keisei.web import serve_dashboard
 
-    with Watch(RunsFolder(runs)) as watch:
-        board = Dashboard(watch, store or runs / Path(LADDER).name)
-        serve(
-            lambda: build_pages(board),
-            title="Keisei dashboard",
-            host=host,
-            port=port,
-            token=token,
-            open_browser=browser,
-        )
+    serve_dashboard(runs, store=store, host=host, port=port, token=token, open_browser=browser)

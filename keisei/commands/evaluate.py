@@ -8,7 +8,7 @@ import typer
 
 from keisei.commands import options
 from keisei.evaluation import standards
-from keisei.runs.run_files import ELO_PLOT, STRENGTH, find_run
+from keisei.run_files import ELO_PLOT, STRENGTH, find_run
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchSettings
@@ -68,7 +68,7 @@ def evaluate(
 
 def _measure(
     directory: Path,
-    words: list[str] | None,
+    specs: list[str] | None,
     settings: "MatchSettings",
     checkpoints: int,
     store: Path,
@@ -84,7 +84,7 @@ def _measure(
     with progress_bar() as bar, ResultStore(store, create=True) as results:
         task = bar.add_task("loading", total=None)
         with open_players(
-            words or standards.OPPONENTS, device=device, threads=threads
+            specs or standards.OPPONENTS, device=device, threads=threads
         ) as opponents:
             return measure_run(
                 directory,

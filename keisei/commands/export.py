@@ -40,12 +40,11 @@ def export(
     with progress_bar() as progress:
         progress.add_task("exporting", total=None)
 
-        from keisei.network.loading import load_stored
+        from keisei.network.loading import read_network
+        from keisei.network.model_factory import resolve
 
-        network = load_stored(model)
-
-        from keisei.network.onnx.onnx_export import export_onnx
-
+        network = read_network(model)
+        export_onnx = resolve("keisei.network.onnx.onnx_export:export_onnx", "keisei export")
         target = Path(f"{network.name}{SUFFIX}") if output is None else output
         _require_free(target, force)
         data = export_onnx(network)

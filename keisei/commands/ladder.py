@@ -64,7 +64,7 @@ def ladder(
 
 
 def _play(
-    words: list[str], settings: "MatchSettings", results: "ResultStore", device: str, threads: int
+    specs: list[str], settings: "MatchSettings", results: "ResultStore", device: str, threads: int
 ) -> list[str]:
     """Play what is missing; returns the identities of the players."""
     from keisei.commands.tables import progress_bar, show_progress
@@ -74,7 +74,7 @@ def _play(
 
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
-        with open_players(words, device=device, threads=threads) as players:
+        with open_players(specs, device=device, threads=threads) as players:
             if not (pairs := round_robin(players)):
                 raise KeiseiError("a ladder needs at least two different players")
             play_missing(

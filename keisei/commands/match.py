@@ -13,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from keisei.benchmark.harness import new_table
 from keisei.commands import options
 from keisei.commands.tables import elo_text, interval_text, print_line
 from keisei.commands.train import INTERRUPTED
@@ -28,7 +27,7 @@ from keisei.evaluation.score import (
     Sprt,
     Verdict,
 )
-from keisei.formats import NOTHING, percent
+from keisei.formats import NOTHING, new_table, percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -256,8 +255,8 @@ def match(
         results = None
         if store is not None:
             results = stack.enter_context(ResultStore(store, create=True))
-        words = (player, opponent)
-        one, other = stack.enter_context(open_players(words, device=device, threads=threads))
+        specs = (player, opponent)
+        one, other = stack.enter_context(open_players(specs, device=device, threads=threads))
         keeper = None
         if results is not None:
             settings = replace(

@@ -11,7 +11,7 @@ import typer
 from keisei.config import sections
 from keisei.config_schema import AppConfig
 from keisei.constants import MAX_PLY_LIMIT
-from keisei.runs.run_files import LADDER
+from keisei.run_files import LADDER
 
 
 class Flag(NamedTuple):

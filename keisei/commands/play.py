@@ -8,7 +8,7 @@ import typer
 
 from keisei.commands.show import Style
 from keisei.errors import KeiseiError
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +67,7 @@ def play(
     """Play against a trained network: on a board in the browser, or in the terminal."""
     from rich.console import Console
 
-    from keisei.web.server import is_installed, require_installed
+    from keisei.web import is_installed, require_installed
 
     console = Console()
     if temperature is not None and model is not None:
@@ -88,7 +88,7 @@ def play(
         return
 
     from keisei.shogi.types import Color
-    from keisei.web.play.pages import PlaySettings, serve_play
+    from keisei.web import PlaySettings, serve_play
 
     serve_play(
         PlaySettings(
@@ -125,7 +125,7 @@ def _play_in_terminal(
         from keisei.shogi.types import Color
 
         start = ShogiGame(sfen)
-        opponent = Opponent.named(model, seed=seed)
+        opponent = Opponent.from_spec(model, seed=seed)
         game = TerminalGame(
             opponent,
             console,

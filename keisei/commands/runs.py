@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from keisei.runs.listing import ListedRun
+    from keisei.runs.listing import RunOverview
 
 STATE_STYLES = {
     "finished": "green",
@@ -46,7 +46,7 @@ def runs(
             console.print(f"{run.name}: {run.note}", style="dim", markup=False, highlight=False)
 
 
-def _table(found: "list[ListedRun]") -> "Table":
+def _table(found: "list[RunOverview]") -> "Table":
     from rich.table import Table
     from rich.text import Text
 

@@ -74,7 +74,7 @@ def _run(plan: "Sweep", directory: Path, *, as_json: bool) -> None:
 
     from keisei.sweep.runner import run_sweep
     from keisei.sweep.sweep_report import SweepDisplay
-    from keisei.training.interrupt import InterruptFlag
+    from keisei.system import InterruptFlag
 
     with SweepDisplay(Console(stderr=True)) as display, InterruptFlag() as interrupt:
         summary = run_sweep(plan, directory, interrupt=interrupt, on_change=display)

@@ -8,8 +8,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from keisei.benchmark.harness import new_table
-from keisei.formats import NOTHING, count, percent
+from keisei.formats import NOTHING, count, new_table, percent
 
 if TYPE_CHECKING:
     from keisei.evaluation.ladder import Ladder, LadderProgress

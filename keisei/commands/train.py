@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from keisei.commands.options import TRAIN_FLAGS, ConfigOptions, with_config_options
-from keisei.runs.run_files import CONFIG, find_run
+from keisei.run_files import CONFIG, find_run
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells know it."""

@@ -49,7 +49,7 @@ class LadderProgress(NamedTuple):
 
 
 def distinct(players: Iterable[Player]) -> list[Player]:
-    """Each player once, whatever the words that name it."""
+    """Each player once, even if several specs describe it."""
     return list({player.identity: player for player in players}.values())
 
 

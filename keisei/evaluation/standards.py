@@ -6,7 +6,7 @@ YARDSTICK: Final = "alphabeta:2"
 """The bot that strength is compared with."""
 
 OPPONENTS: Final = ("random", "greedy", "alphabeta:1", "alphabeta:2,random=0.25", YARDSTICK)
-"""The words of the players that every run is measured by, the weakest first.
+"""Specs of the players that every run is measured by, the weakest first.
 
 The careless one is a rung between two who are so unequal that their games say nothing.
 """

@@ -8,6 +8,7 @@
 'lnsgkgsnl/1r5b1/ppppppppp/9/9/2P6/PP1PPPPPP/1B5R1/LNSGKGSNL w - 2'
 """
 
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -244,10 +245,16 @@ class ShogiGame:
         )
 
     def copy(self) -> Self:
-        """Return an independent copy of the game."""
-        return type(self)(
-            self.usi_position(), ply_limit=self.ply_limit, declaration=self.declaration
-        )
+        """Return the same game, to be played on independently. No move is played again."""
+        game = copy(self)
+        positions = new_positions(1)
+        positions[0] = self._position
+        game._position = positions[0]
+        game._actions = self._actions.copy()
+        game._captured = self._captured.copy()
+        game._keys, game._checks = self._keys.copy(), self._checks.copy()
+        game._legal = self._legal.copy()
+        return game
 
     # ---- Display ----
 

@@ -21,11 +21,11 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.mate import MateScratch, find_mates
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.packed import Positions
+from keisei.shogi.packed import Positions, pack
 from keisei.shogi.position import Records, to_diagram
 from keisei.shogi.render.html import games_html
 from keisei.shogi.rng import game_rng_states
-from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
+from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome, outcome_of
 from keisei.shogi.threads import RangePool
 from keisei.shogi.types import Color, Diagram, Move
 from keisei.shogi.vector_kernels import (
@@ -141,6 +141,47 @@ class VectorShogi:
             games.final_packed,
         )
         self.reset(seed=seed)
+
+    @classmethod
+    def from_games(
+        cls,
+        games: Sequence[ShogiGame],
+        features: str | FeatureSpec = "core46",
+        *,
+        seed: int = 0,
+        ply_limit: int = 512,
+        declaration: DeclarationRule = DeclarationRule.POINTS_27,
+        threads: int = 1,
+    ) -> Self:
+        """Make an environment whose games stand where `games` do, with their histories.
+
+        Takes the moves, keys and checks that the games have recorded; no move is played again. A
+        game that ends later begins again at one of their start positions.
+
+        Args:
+            games: at least one; none may be over by the rules of the environment.
+            features: see `VectorShogi`, as are the others.
+            seed: of what follows.
+            ply_limit: the ply at which a game is a draw, instead of the games' own.
+            declaration: the rule by which wins are declared, instead of the games' own.
+            threads: how many threads share the work of a step.
+
+        Raises:
+            KeiseiError: A game is over, or could not have begun in an environment.
+        """
+        starts = list(dict.fromkeys(game.start for game in games))
+        env = cls(
+            len(games),
+            features,
+            seed=seed,
+            starts=starts,
+            ply_limit=ply_limit,
+            declaration=declaration,
+            threads=threads,
+        )
+        for index, game in enumerate(games):
+            env._set_game(index, game, starts.index(game.start))
+        return env
 
     @property
     def positions(self) -> Records:
@@ -359,6 +400,25 @@ class VectorShogi:
                 reason = why_action_is_illegal(games.positions[index], action)
                 raise IllegalMoveError(f"game {index}: {reason}")
             chosen[index] = FORFEIT
+
+    def _set_game(self, index: int, game: ShogiGame, start: int) -> None:
+        """Put `game`, which began at start number `start`, in place of game `index`."""
+        games, legal, actions = self._games, game.legal_actions, game.actions
+        keys, checks = game.history
+        rules = (game.repetitions, self.ply_limit, int(self.declaration))
+        outcome = as_outcome(*outcome_of(game.position, keys, checks, len(legal), *rules))
+        if outcome is not None:
+            raise KeiseiError(f"game {index} is over: {outcome.termination.words}")
+        games.buffers[index] = 0
+        games.start_indices[index, 0] = start
+        games.positions[index] = game.position
+        games.keys[index, : len(keys)] = keys
+        games.checks[index, : len(checks)] = checks
+        games.moves[index, 0, : len(actions)] = actions
+        games.legal_actions[index, : len(legal)] = legal
+        games.legal_counts[index] = len(legal)
+        packed = games.packed[index]
+        pack(game.position, actions, game.repetitions, game.in_check, self.ply_limit, packed)
 
     def _encode(self, out: npt.NDArray[Any], start: int, stop: int) -> None:
         self.features.encode(self._games.packed[start:stop], out[start:stop])

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.search.mates import MateSearch
-from keisei.search.one_game import GameSearch, Line
-from keisei.search.tsume import MateSolver, Verdict
+from keisei.search.mcts import GameSearch, PrincipalVariation
+from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move, PieceKind
@@ -104,13 +104,13 @@ class Thinker:
         search.begin(game, ply_limit=loaded.ply_limit)
         for _ in range(2):
             search.step()
-        reply = search.lines()[0].actions
+        reply = search.variations()[0].actions
         search.begin(ShogiGame(_position_after(game, reply[:2])), ply_limit=loaded.ply_limit)
-        search.forget()
+        search.clear()
         MateSearch(MATE_PLIES).line(game)
         for position in (game, ShogiGame(_MATE_IN_ONE)):
             self._solver.solve(position, 100)
-        self._solver.forget()
+        self._solver.clear()
         self._loaded, self._search = loaded, search
         self._built_for = _build(settings)
 
@@ -119,7 +119,7 @@ class Thinker:
         megabytes, usual = settings.megabytes, Settings().megabytes
         while True:
             try:
-                return GameSearch(loaded.predictor, walks=settings.batch, megabytes=megabytes)
+                return GameSearch(loaded.predictor, batch_size=settings.batch, megabytes=megabytes)
             except MemoryError:
                 if megabytes <= usual:
                     raise KeiseiError(f"there is no memory for a tree of {megabytes} MB") from None
@@ -129,8 +129,8 @@ class Thinker:
     def new_game(self) -> None:
         """Forget what was thought about the game before."""
         if self._loaded is not None:
-            self._search.forget()
-        self._solver.forget()
+            self._search.clear()
+        self._solver.clear()
 
     def set_position(self, text: str) -> None:
         """Take up a position; if it is none, nothing can be played until there is one."""
@@ -154,16 +154,16 @@ class Thinker:
         )
         end = None if seconds is None else job.arrival + seconds
         if self._solver.is_full:
-            self._solver.forget()
-        verdict: Verdict = Verdict.UNKNOWN
+            self._solver.clear()
+        verdict: MateStatus = MateStatus.UNKNOWN
         line: list[Move] = []
-        while verdict is Verdict.UNKNOWN and not job.is_stopped:
+        while verdict is MateStatus.UNKNOWN and not job.is_stopped:
             if (end is not None and time.monotonic() >= end) or self._solver.is_full:
                 break
             verdict, line = self._solver.solve(game, MATE_SLICE)
-        if verdict is Verdict.MATE:
+        if verdict is MateStatus.MATE:
             return " ".join(move.usi for move in line)
-        if verdict is Verdict.NO_MATE:
+        if verdict is MateStatus.NO_MATE:
             return "nomate"
         job.wait_until_it_may_answer()  # time without a limit does not run out
         return "timeout"
@@ -183,7 +183,7 @@ class Thinker:
             return Decision("resign")
         game.declaration = settings.declaration
         if not len(game.legal_actions):
-            self._report([Line((), -1.0, 0, 0)], job, 0)
+            self._report([PrincipalVariation((), -1.0, 0, 0)], job, 0)
             return Decision("resign")
         if game.can_declare:
             return Decision("win")
@@ -191,7 +191,7 @@ class Thinker:
         mate = [] if only is not None else self._short_mate(game, settings)
         if mate:
             actions = _actions_of(game, mate)
-            line = Line(actions, 1.0, 0, len(mate))
+            line = PrincipalVariation(actions, 1.0, 0, len(mate))
             self._report([line], job, 0)
             return self._decision([line], settings)
         return self._decision(self._search_tree(game, job, only), settings)
@@ -203,10 +203,10 @@ class Thinker:
 
     def _search_tree(
         self, game: ShogiGame, job: Job, only: npt.NDArray[np.uint16] | None
-    ) -> list[Line]:
+    ) -> list[PrincipalVariation]:
         search, settings = self._search, job.settings
         if settings.simulations == 0:
-            search.forget()
+            search.clear()
         search.begin(
             game,
             ply_limit=self._ply_limit(game, settings),
@@ -224,30 +224,30 @@ class Thinker:
             if (
                 job.is_stopped
                 or most == 0
-                or search.is_settled
+                or search.is_proven
                 or search.is_full
                 or (left is not None and left <= BATCHES_KEPT_BACK * self._slowest)
                 or (left is not None and done and len(game.legal_actions) == 1)
             ):
                 break
             if left is not None and left <= BATCHES_NEAR_THE_END * self._slowest:
-                smaller = max(1, search.walks // 4)
+                smaller = max(1, search.batch_size // 4)
                 most = smaller if most is None else min(most, smaller)
             done += search.step(most)
             ended = time.monotonic()
             slow = min(ended - now, SLOWEST_BATCH)
             self._slowest = max(slow, SLOW_BATCH_MEMORY * self._slowest)
             if ended - reported >= INFO_SECONDS:
-                lines = search.lines(settings.multipv)
+                lines = search.variations(settings.multipv)
                 self._report(lines, job, done)
                 reported = ended
                 if job.limits.depth is not None and len(lines[0].actions) >= job.limits.depth:
                     break
             elif job.limits.depth is not None and (
-                len(search.lines()[0].actions) >= job.limits.depth
+                len(search.variations()[0].actions) >= job.limits.depth
             ):
                 break
-        lines = search.lines(settings.multipv)
+        lines = search.variations(settings.multipv)
         self._report(lines, job, done)
         return lines
 
@@ -298,7 +298,7 @@ class Thinker:
 
     # ---- what is said about it ----
 
-    def _decision(self, lines: list[Line], settings: Settings) -> Decision:
+    def _decision(self, lines: list[PrincipalVariation], settings: Settings) -> Decision:
         best = lines[0]
         is_lost = best.mate is not None and best.mate < 0
         score = 1 - NEVER_RESIGNS if is_lost else centipawns(best.value)
@@ -309,7 +309,7 @@ class Thinker:
         expected = moves[1] if settings.ponder and len(moves) > 1 else None
         return Decision(moves[0], expected)
 
-    def _report(self, lines: list[Line], job: Job, done: int) -> None:
+    def _report(self, lines: list[PrincipalVariation], job: Job, done: int) -> None:
         assert self._game is not None
         seconds = max(time.monotonic() - job.arrival, 1e-3)
         for number, line in enumerate(lines, 1):
@@ -317,7 +317,7 @@ class Thinker:
             several = f" multipv {number}" if job.settings.multipv > 1 else ""
             self._output.say(
                 f"info depth {max(1, len(line.actions))} "
-                f"seldepth {max(1, len(line.actions), self._search.longest)}{several} "
+                f"seldepth {max(1, len(line.actions), self._search.max_depth)}{several} "
                 f"score {score_of(line)} nodes {done} nps {round(done / seconds)} "
                 f"hashfull {self._search.permille_full} time {round(1000 * seconds)}"
                 + (f" pv {moves}" if moves else "")
@@ -329,7 +329,7 @@ def _build(settings: Settings) -> tuple[int, ...]:
     return settings.threads, settings.batch, settings.megabytes
 
 
-def _moves_of(game: ShogiGame, line: Line) -> list[str]:
+def _moves_of(game: ShogiGame, line: PrincipalVariation) -> list[str]:
     """A line as USI moves. What the tree knows as mate in one ends with the mating move."""
     turn, moves = game.turn, []
     for action in line.actions:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Final, Protocol
 
-from keisei.search.one_game import Line
+from keisei.search.mcts import PrincipalVariation
 
 logger = logging.getLogger(__name__)
 
@@ -99,10 +99,10 @@ def centipawns(value: float) -> int:
     return round(max(-LARGEST_CENTIPAWNS, min(LARGEST_CENTIPAWNS, score)))
 
 
-def score_of(line: Line) -> str:
+def score_of(line: PrincipalVariation) -> str:
     """``cp`` or ``mate``, and how much.
 
-    >>> score_of(Line((), 1.0, 10, 3)), score_of(Line((), 0.0, 10, None))
-    ('mate 3', 'cp 0')
+    >>> score_of(PrincipalVariation((), 1.0, 10, 3))
+    'mate 3'
     """
     return f"cp {centipawns(line.value)}" if line.mate is None else f"mate {line.mate}"

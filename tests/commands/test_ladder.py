@@ -8,7 +8,7 @@ from typer.testing import Result
 
 from keisei.commands.ladder import ladder
 from keisei.errors import KeiseiError
-from keisei.runs.run_files import LADDER
+from keisei.run_files import LADDER
 from tests.commands.invoke import invoke
 
 SHORT = ("--ply-limit", "60", "--threads", "1")

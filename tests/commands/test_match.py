@@ -17,7 +17,7 @@ from keisei.evaluation import ladder
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.evaluation.score import ROUND_GAMES
 from keisei.players.bots import GreedyPlayer, RandomPlayer
-from keisei.players.player import Columns
+from keisei.players.player import LegalIndices
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.vector import VectorShogi
 from tests.commands.invoke import invoke
@@ -57,7 +57,9 @@ def test_machines_get_json() -> None:
 
 def test_a_clean_sweep_is_valid_json() -> None:
     class Loses(RandomPlayer):
-        def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        def choose(
+            self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+        ) -> LegalIndices:
             return np.full(len(games), -1)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -133,7 +135,9 @@ class InterruptedPlayer(RandomPlayer):
     plies = 0
     interrupt: type[BaseException] = KeyboardInterrupt
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         self.plies -= 1
         if self.plies == 0:
             raise self.interrupt
@@ -223,7 +227,7 @@ def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("nobody", "random"), "there is no run or checkpoint nobody"),
-        (("random", "alphabeta"), "how deep"),
+        (("random", "alphabeta"), "the depth is missing"),
         (("random", "random", "--openings", "missing.txt"), "cannot read missing.txt"),
         (("random", "random", "--opening-plies", "60"), "leaves nothing below the ply limit"),
     ],

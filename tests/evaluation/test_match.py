@@ -8,7 +8,7 @@ import pytest
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
 from keisei.evaluation.score import Score
 from keisei.players.bots import GreedyPlayer, RandomPlayer
-from keisei.players.player import BROKE_RULES, FAILED, RESIGNS, Columns
+from keisei.players.player import BROKE_RULES, FAILED, RESIGNS, LegalIndices
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.types import Color
@@ -25,7 +25,9 @@ class GivesUp:
     def __init__(self, code: int, ply: int = 10) -> None:
         self.code, self.ply = code, ply
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         columns = RandomPlayer().choose(env, games, random)
         return np.where(env.packed.ply[games] >= self.ply, self.code, columns)
 

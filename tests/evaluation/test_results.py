@@ -21,7 +21,7 @@ from keisei.evaluation.results import (
     StoredPlayer,
     StoreError,
 )
-from keisei.players.player import Columns
+from keisei.players.player import LegalIndices
 from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
@@ -36,7 +36,9 @@ class Nobody:
     name: str
     identity: str
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         raise NotImplementedError
 
     def close(self) -> None:

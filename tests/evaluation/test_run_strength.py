@@ -90,10 +90,10 @@ def test_opponents_may_be_anybody_even_the_run_itself(run: Path) -> None:
 
 def test_the_standard_opponents_are_the_bots_that_their_words_name() -> None:
     """They are recognised by their names."""
-    for word in standards.OPPONENTS:
-        player = make_player(word, threads=1)
+    for spec in standards.OPPONENTS:
+        player = make_player(spec, threads=1)
         player.close()
-        assert player.name == word
+        assert player.name == spec
 
 
 def test_a_bad_checkpoint_is_left_out_and_told_of(run: Path) -> None:

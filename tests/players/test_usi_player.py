@@ -157,7 +157,7 @@ def test_a_closed_player_does_not_play() -> None:
     player = UsiPlayer(stub(), processes=2)
     player.close()
     player.close()
-    with pytest.raises(UsiEngineError, match="after it was closed"):
+    with pytest.raises(UsiEngineError, match="the engine was closed"):
         chosen(player, VectorShogi(2))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError
+from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
@@ -19,6 +20,7 @@ from keisei.shogi.packed import pack_game
 from keisei.shogi.rules import DeclarationRule, Outcome, Termination
 from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi, VectorStep
+from tests.positions import cycling_games, random_games
 from tests.sampling import sample
 
 ROOK_ENDING = "9/9/9/9/9/9/1R7/9/k3K4 b - 1"
@@ -366,3 +368,72 @@ def test_long_random_play_stays_sound() -> None:
             assert env.packed[number % 1_024] == pack_game(game)[0]
         for i in itertools.islice(np.flatnonzero(env.last_step.terminations), 1):
             assert env.finished_game(int(i)).outcome(claim_declaration=True) == env.outcome(int(i))
+
+
+# ---- from single games ----
+
+
+def replayed(game: ShogiGame, ply_limit: int) -> VectorShogi:
+    """The slow way: every move is played again."""
+    env = VectorShogi(1, starts=[game.start], ply_limit=ply_limit, declaration=DeclarationRule.OFF)
+    for action in game.actions.tolist():
+        env.step([action])
+    return env
+
+
+@pytest.mark.kernels
+def test_games_are_set_up_as_if_they_had_been_played_there() -> None:
+    games = [
+        game.copy()
+        for source in (random_games(4, plies=60), cycling_games(2))
+        for game in itertools.islice(source, 0, sample(90, 3), 3)
+        if game.outcome() is None
+    ]
+    env = VectorShogi.from_games(games, ply_limit=300, declaration=DeclarationRule.OFF)
+    assert len({id(game) for game in games}) == env.num_games == len(games)
+    assert len(env.state()["starts"]) < len(games)
+    for index, game in enumerate(games):
+        alone = replayed(game, 300)
+        expected, found = alone.branches(np.array([0])), env.branches(np.array([index]))
+        length = len(game.actions) + 1
+        assert fields(found.positions) == fields(expected.positions)
+        assert fields(found.packed) == fields(expected.packed)
+        for name in ("keys", "checks"):
+            one, other = getattr(found, name), getattr(expected, name)
+            assert np.array_equal(one[0, :length], other[0, :length])
+        count = int(found.legal_counts[0])
+        assert found.legal_actions[0, :count].tolist() == game.legal_actions.tolist()
+        assert env.game(index).usi_position() == game.usi_position()
+        assert env.last_move(index) == game.last_move
+
+
+@pytest.mark.kernels
+def test_games_that_were_set_up_are_played_on_with_their_history() -> None:
+    shuffle = ["2h3h", "8b7b", "3h2h", "7b8b"]
+    game = ShogiGame("startpos moves " + " ".join((shuffle * 3)[:-1]))
+    env = VectorShogi.from_games([game, ShogiGame()])
+    last = int(next(a for a in env.legal_actions[0] if env_move(env, int(a)) == "7b8b"))
+    step = env.step([last, int(env.legal_actions[1, 0])])
+    assert step.terminations.tolist() == [Termination.REPETITION, 0]
+    assert env.finished_game(0).moves[-1].usi == "7b8b"
+    env.restore(env.state())
+
+
+def env_move(env: VectorShogi, action: int) -> str:
+    return PolicyOutputMapper().move(action, Color(int(env.turns[0]))).usi
+
+
+@pytest.mark.parametrize(
+    ("position", "message"),
+    [
+        (f"sfen {NEAR_MATE} moves G*5b", "game 1 is over: checkmate"),
+        ("startpos moves " + "2h3h 8b7b 3h2h 7b8b " * 3, "game 1 is over: repetition"),
+        ("startpos moves 7g7f 3c3d 2g2f", "game 1 is over: .*ply limit"),
+        ("sfen 4k4/9/9/9/9/9/9/9/9 b P 1", "lacks a king"),
+    ],
+)
+def test_games_that_cannot_be_set_up(position: str, message: str) -> None:
+    with pytest.raises(KeiseiError, match=message):
+        VectorShogi.from_games(
+            [ShogiGame(), ShogiGame(position)], ply_limit=3 if "2g2f" in position else 512
+        )

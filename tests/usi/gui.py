@@ -34,23 +34,23 @@ ANSWERS = re.compile(
 
 
 class MaterialPredictor(KnownPredictor):
-    """Likes all moves nearly equally and counts the pieces. It can be held up."""
+    """Nearly equal probabilities for all moves, values by material. Its calls can be blocked."""
 
     def __init__(self) -> None:
         super().__init__(lambda actions: (actions.astype(np.int64) * 7919 % 100) / 200.0)
         self.gate = Event()
-        """While it is not set, nothing is judged."""
+        """While it is not set, calls block."""
 
         self.gate.set()
-        self.is_asked = Event()
-        """Set by each question."""
+        self.is_called = Event()
+        """Set by each call."""
 
-        self.when_asked: Callable[[], None] = lambda: None
+        self.when_called: Callable[[], None] = lambda: None
 
     def predict(self, positions: Positions) -> Prediction:
-        self.is_asked.set()
+        self.is_called.set()
         assert self.gate.wait(PATIENCE)
-        self.when_asked()
+        self.when_called()
         return super().predict(positions)
 
 

@@ -43,7 +43,7 @@ def test_answers_come_in_time(
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.when_asked = take_time
+        predictor.when_called = take_time
         for _ in range(3):
             start = clock.now
             gui.ask("usinewgame", "position startpos", go)
@@ -60,9 +60,9 @@ def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.Monkey
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         gui.send("position startpos", "go ponder btime 0 wtime 0 byoyomi 1000")
-        assert predictor.is_asked.wait(60)
+        assert predictor.is_called.wait(60)
         clock.now += 100.0
         assert gui.is_silent()
         hits: list[float] = []
@@ -71,7 +71,7 @@ def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.Monkey
             clock.now += 0.01
             hits.append(clock.now)
 
-        predictor.when_asked = take_time
+        predictor.when_called = take_time
         gui.send("ponderhit")
         gui.until("bestmove")
         assert 0.5 < hits[-1] - hits[0] < 1.0

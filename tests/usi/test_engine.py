@@ -10,8 +10,8 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.network.predictor import Predictor
-from keisei.search.one_game import GameSearch
-from keisei.search.tsume import MateSolver, Verdict
+from keisei.search.mcts import GameSearch
+from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move
 from keisei.usi import thinker
@@ -115,7 +115,7 @@ def test_by_the_policy_alone_it_asks_the_network_once_and_sees_a_mate_in_one() -
         gui.send("isready")
         gui.until("readyok")
         asked: list[int] = []
-        predictor.when_asked = lambda: asked.append(1)
+        predictor.when_called = lambda: asked.append(1)
         gui.ask("position startpos", "go byoyomi 1000")
         assert len(asked) == 1
         sfen = "position sfen 4k4/9/4P4/9/9/9/9/9/4K4 b G2r2b3g4s4n4l17p 1"
@@ -179,10 +179,10 @@ def test_no_answer_comes_before_it_is_expected(position: str, go: str) -> None:
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         gui.send(position, go)
         if position == "position startpos":
-            assert predictor.is_asked.wait(60)
+            assert predictor.is_called.wait(60)
         assert gui.is_silent()
         gui.send("stop")
         gui.until("bestmove")
@@ -194,10 +194,10 @@ def test_it_gets_ready_while_it_thinks() -> None:
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         predictor.gate.clear()
         gui.send("position startpos", "go infinite")
-        assert predictor.is_asked.wait(60)
+        assert predictor.is_called.wait(60)
         gui.send("isready", "usi")  # the network does not answer at all
         assert gui.next() == "readyok"
         gui.until("usiok")
@@ -297,10 +297,10 @@ def test_a_failure_while_thinking_is_answered_and_the_engine_goes_on() -> None:
         gui.until("readyok")
 
         def fail() -> None:
-            predictor.when_asked = lambda: None
+            predictor.when_called = lambda: None
             raise RuntimeError("a flash in the machine")
 
-        predictor.when_asked = fail
+        predictor.when_called = fail
         gui.send("position startpos", "go nodes 10")
         said = gui.until("bestmove")
         assert said[-1] == "bestmove resign"
@@ -343,13 +343,13 @@ def test_where_the_only_escape_is_a_repetition_it_does_not_wait_for_the_end_of_i
 def test_where_nothing_more_can_be_found_it_waits_without_looking(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Verdict] = []
+    asked: list[MateStatus] = []
     is_decided = Event()
 
-    def solve(solver: MateSolver, game: ShogiGame, nodes: int) -> tuple[Verdict, list[Move]]:
+    def solve(solver: MateSolver, game: ShogiGame, nodes: int) -> tuple[MateStatus, list[Move]]:
         verdict, line = MATE_SOLVE(solver, game, nodes)
         asked.append(verdict)
-        if nodes == MATE_SLICE and verdict is not Verdict.UNKNOWN:
+        if nodes == MATE_SLICE and verdict is not MateStatus.UNKNOWN:
             is_decided.set()
         return verdict, line
 
@@ -366,9 +366,9 @@ def test_where_nothing_more_can_be_found_it_waits_without_looking(
 
 def test_a_search_for_a_mate_looks_at_the_clock_often() -> None:
     """A slice takes far less than 50 ms of the processor: what else it does is not counted."""
-    game, solver, verdict = ShogiGame(HARD), MateSolver(), Verdict.UNKNOWN
+    game, solver, verdict = ShogiGame(HARD), MateSolver(), MateStatus.UNKNOWN
     spent: list[float] = []
-    while verdict is Verdict.UNKNOWN and len(spent) < 9:
+    while verdict is MateStatus.UNKNOWN and len(spent) < 9:
         begun = time.thread_time()
         verdict, _ = solver.solve(game, MATE_SLICE)
         spent.append(time.thread_time() - begun)
@@ -386,11 +386,11 @@ def test_more_memory_than_there_is_is_explained(
     made: list[int] = []
 
     class Greedy(GameSearch):
-        def __init__(self, predictor: Predictor, *, walks: int, megabytes: int) -> None:
+        def __init__(self, predictor: Predictor, *, batch_size: int, megabytes: int) -> None:
             made.append(megabytes)
             if megabytes > 1000:
                 raise MemoryError("Unable to allocate 290. GiB")
-            super().__init__(predictor, walks=walks, megabytes=megabytes)
+            super().__init__(predictor, batch_size=batch_size, megabytes=megabytes)
 
     monkeypatch.setattr(thinker, "GameSearch", Greedy)
     with Gui(settings=Settings(megabytes=1 << 20) if is_first else None) as gui:
