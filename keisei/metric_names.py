@@ -138,11 +138,11 @@ def evaluation_metrics(scores: Mapping[str, Score]) -> dict[str, float]:
         if score.games == 0:
             continue
         low, high = score.interval
-        wins, draws, losses = (a + b for a, b in zip(score.black, score.white, strict=True))
+        wins, draws, losses = score.total
         values = {"score": score.score, "low": low, "high": high}
-        for name, (won, drawn, lost) in (("as_black", score.black), ("as_white", score.white)):
-            if won + drawn + lost:
-                values[name] = (won + drawn / 2) / (won + drawn + lost)
+        for name, by_color in (("as_black", score.as_black), ("as_white", score.as_white)):
+            if by_color is not None:
+                values[name] = by_color
         values |= {"wins": wins, "draws": draws, "losses": losses}
         metrics |= {f"{EVALUATION_PREFIX}{opponent}/{key}": x for key, x in values.items()}
     return metrics

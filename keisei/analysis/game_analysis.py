@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
-from keisei.evaluation import standards
+from keisei.evaluation import DEFAULT_PLY_LIMIT
 from keisei.network.predictor import Predictor
 from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
@@ -130,7 +130,7 @@ def analyze_game(
     *,
     name: str,
     simulations: int = 0,
-    ply_limit: int = standards.PLY_LIMIT,
+    ply_limit: int = DEFAULT_PLY_LIMIT,
 ) -> GameAnalysis:
     """Analyse every position of the main line.
 
