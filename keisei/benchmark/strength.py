@@ -19,11 +19,11 @@ from keisei.benchmark.harness import (
     this_machine,
 )
 from keisei.errors import KeiseiError
+from keisei.evaluation import STANDARD_OPPONENTS, YARDSTICK
 from keisei.evaluation.ladder import round_robin
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.ratings import PairResult, rate
 from keisei.evaluation.score import Score
-from keisei.evaluation.standards import OPPONENTS, YARDSTICK
 from keisei.formats import new_table
 from keisei.players.player import Player
 from keisei.players.spec import make_player, open_players
@@ -147,7 +147,7 @@ def _play(
 ) -> tuple[list[PairResult], dict[str, Score]]:
     results: list[PairResult] = []
     scores: dict[str, Score] = {}
-    with open_players(OPPONENTS) as bots:
+    with open_players(STANDARD_OPPONENTS) as bots:
         pairs = [(player, bot) for bot in bots] + round_robin(bots)
         for number, (one, other) in enumerate(pairs):
             on_progress(f"{one.name} against {other.name}", number, len(pairs))

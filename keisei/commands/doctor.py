@@ -1,9 +1,11 @@
 """``keisei doctor``: check the installation."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from keisei.commands.options import AsJson
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,7 +16,7 @@ STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "off": "di
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check the installation and compile the kernels; exit with 1 if something is broken."""
     diagnosis = _diagnose_with_progress()

@@ -12,9 +12,9 @@ from keisei.benchmark.strength import measure_strength, pair_results, read_figur
 from keisei.cli import app
 from keisei.commands import benchmark
 from keisei.errors import KeiseiError
+from keisei.evaluation import YARDSTICK
 from keisei.evaluation.ratings import PairResult
 from keisei.evaluation.score import Score
-from keisei.evaluation.standards import YARDSTICK
 from keisei.training.run import start_run
 from tests.tiny import TINY, tiny_config
 
