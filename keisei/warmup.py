@@ -10,9 +10,8 @@ import numpy as np
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.network.predictor import Prediction
 from keisei.search.alphabeta import AlphaBeta
-from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
-from keisei.search.one_game import GameSearch
+from keisei.search.mcts import GameSearch, TreeSearch
 from keisei.search.tsume import MateSolver
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
@@ -26,7 +25,7 @@ from keisei.shogi.packed import (
 )
 from keisei.shogi.perft import perft
 from keisei.shogi.position import new_positions
-from keisei.shogi.rng import draw_moves, seed_rng_states
+from keisei.shogi.rng import sample_moves, seed_rng_states
 from keisei.shogi.vector import VectorShogi
 
 
@@ -92,7 +91,7 @@ def _bots() -> None:
     greedy_legal_indices(
         env.positions, env.legal_actions, env.legal_counts, rng_states, legal_indices
     )
-    draw_moves(np.zeros((1, 2), np.float32), rng_states)
+    sample_moves(np.zeros((1, 2), np.float32), rng_states)
     MateSearch(3).find(env.positions, env.legal_actions, env.legal_counts)
 
 
@@ -106,13 +105,13 @@ def _tree_search() -> None:
     TreeSearch(_UniformPredictor(), 2).search(
         VectorShogi(1), np.arange(1), np.random.default_rng(0)
     )
-    game, search = ShogiGame(), GameSearch(_UniformPredictor(), walks=1, megabytes=1)
+    game, search = ShogiGame(), GameSearch(_UniformPredictor(), batch_size=1, megabytes=1)
     for action in (int(game.legal_actions[0]), None):
         search.begin(game, ply_limit=100)
         while search.simulations < 2 * len(game.legal_actions):
             search.step()
-        search.lines()
-        if action is not None:  # the next search reuses the subtree
+        search.variations()
+        if action is not None:  # the second time, the subtree of the first is reused
             game = game.copy()
             game.push_action(action)
 

@@ -33,9 +33,10 @@ from keisei.config import load_config
 from keisei.config_schema import AppConfig
 from keisei.formats import new_table
 from keisei.ppo.buffer import Experience, experience_bytes
+from keisei.ppo.learner import Ranks
 from keisei.selfplay.workers.messages import WorkItems
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
-from keisei.selfplay.workers.worker import SelfPlayWorker
+from keisei.selfplay.workers.worker import PoolSnapshots, SelfPlayWorker
 from keisei.selfplay.workers.worker_pool import GameShares
 from keisei.timing import SectionTimer
 from keisei.training.trainer import Trainer
@@ -173,7 +174,7 @@ def report_capacity(
     settings = [*settings, "device.torch_threads=1", "env.threads=1", "evaluation.interval=0"]
     plain = load_config(config, settings)
     trainer, steps, _ = _train(plain, TURNS)
-    weights = _agent(trainer).model.state_dict()
+    weights = trainer.learner.network.weights()
     start = time.perf_counter()
     messages = pack_weights(weights, compress=False)
     unpack_weights(messages)
@@ -225,9 +226,9 @@ def _print_plan(console: Console, plan: Capacity, nodes: int) -> None:
 
 def _worker_rate(config: AppConfig, trainer: Trainer, shares: int) -> float:
     """Return the plies per second of a worker with its share of the games, the best turn."""
-    plan = GameShares(config, shares=shares, rank=0).plan(0)
+    plan = GameShares(config, shares=shares, ranks=Ranks()).next_plan(PoolSnapshots((), 0))
     worker = SelfPlayWorker(plan)
-    worker.load_weights(_agent(trainer).model.state_dict(), 0)
+    worker.load_weights(trainer.learner.network.weights(), 0)
     experience = Experience(config.selfplay.rollout_plies, plan.games)
     best = float("inf")
     for _ in range(TURNS):

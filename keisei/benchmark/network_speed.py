@@ -202,16 +202,15 @@ SECONDS: Final = 0.5
 
 def report_network(run: Path) -> None:
     """Compare a run's network in torch and in onnxruntime on one CPU thread: outputs and speed."""
-    from keisei.network.loading import device_config, predictor_of
+    from keisei.network.loading import device_config, read_network
     from keisei.network.onnx.onnx_export import export_onnx
     from keisei.network.onnx.onnx_model import onnx_model
-    from keisei.network.stored import load_stored_network
 
     console = Console()
     print_header(console, this_machine(("torch", "onnxruntime", "numpy")))
-    network = load_stored_network(run)
+    network = read_network(run)
     predictors: dict[str, Predictor] = {
-        "torch": predictor_of(network, device_config("cpu", 1)),
+        "torch": network.network(device_config("cpu", 1)),
         "onnxruntime": onnx_model(export_onnx(network), Path(network.name), threads=1),
     }
     env = VectorShogi(POSITIONS, network.spec, seed=1, opening_plies=60)

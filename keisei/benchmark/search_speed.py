@@ -12,11 +12,10 @@ from rich.console import Console
 
 from keisei.benchmark.harness import print_header, this_machine
 from keisei.formats import new_table
-from keisei.network.loading import device_config, predictor_of
-from keisei.network.stored import load_stored_network
+from keisei.network.loading import device_config, read_network
 from keisei.search.alphabeta import AlphaBeta
-from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.rng import seed_rng_states
 from keisei.shogi.vector import VectorShogi
 
@@ -83,7 +82,7 @@ def _measure_mates(env: VectorShogi, plies: int) -> float:
 
 def _measure_tree_search(env: VectorShogi, run: Path) -> tuple[float, float]:
     """Return (simulations per second, share of the time outside the network)."""
-    predictor = predictor_of(load_stored_network(run), device_config("cpu", 1))
+    predictor = read_network(run).network(device_config("cpu", 1))
     search = TreeSearch(predictor, SIMULATIONS)
     random = np.random.default_rng(0)
     games = np.arange(GAMES)

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 import torch
 from rich.console import Console
-from torch import Tensor
 
 from keisei.benchmark.harness import print_header, this_machine
 from keisei.config import load_config
 from keisei.formats import new_table
+from keisei.network.loading import read_network
 from keisei.network.model_factory import build_model
-from keisei.network.stored import load_stored_network
+from keisei.network.predictor import Weights
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
 from keisei.shogi.features import feature_spec
 
@@ -35,7 +35,7 @@ def report_weight_sync(run: Path | None) -> None:
     console = Console()
     print_header(console, this_machine(("numpy", "torch")))
     if run is not None:
-        weights = load_stored_network(run).model.state_dict()
+        weights = read_network(run).model.state_dict()
         _print_table(console, f"{run.name}, trained", weights)
     _print_table(console, "10 blocks of 128 channels, untrained", _untrained_weights(10, 128))
 
@@ -71,20 +71,20 @@ def _packings() -> list[Packing]:
         Packing("bf16 + gzip 1", compress=True, half=True),
     ]
     if find_spec("zstandard"):
-        import zstandard
+        import zstandard  # type: ignore[import-not-found]
 
         for level in (1, 3):
             codec = (zstandard.ZstdCompressor(level).compress, zstandard.decompress)
             found += [Packing(f"zstd {level}", codec=codec)]
         found += [Packing("bf16 + zstd 1", half=True, codec=found[-2].codec)]
     if find_spec("lz4"):
-        from lz4 import frame
+        from lz4 import frame  # type: ignore[import-not-found]
 
         found += [Packing("lz4", codec=(frame.compress, frame.decompress))]
     return found
 
 
-def _measure(weights: dict[str, Tensor], packing: Packing) -> PackingCost:
+def _measure(weights: Weights, packing: Packing) -> PackingCost:
     """Return the size and the best times of several turns."""
     best_pack = best_unpack = float("inf")
     size = 0
@@ -105,7 +105,7 @@ def _measure(weights: dict[str, Tensor], packing: Packing) -> PackingCost:
     return PackingCost(size, best_pack, best_unpack)
 
 
-def _print_table(console: Console, title: str, weights: dict[str, Tensor]) -> None:
+def _print_table(console: Console, title: str, weights: Weights) -> None:
     """Measure all packings of some weights and print a table."""
     table = new_table(title)
     for heading in ("", "kB", "of plain", "pack ms", "unpack ms", "pays below MB/s"):
@@ -133,7 +133,7 @@ def _print_table(console: Console, title: str, weights: dict[str, Tensor]) -> No
     console.print(table)
 
 
-def _untrained_weights(depth: int, width: int) -> dict[str, Tensor]:
+def _untrained_weights(depth: int, width: int) -> Weights:
     """Return the weights of an untrained network."""
     config = load_config(None, [f"model.tower_depth={depth}", f"model.tower_width={width}"])
     torch.manual_seed(0)

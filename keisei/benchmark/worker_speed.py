@@ -18,10 +18,8 @@ from keisei.benchmark.harness import print_header, this_machine
 from keisei.config import load_config
 from keisei.config_schema import AppConfig
 from keisei.formats import new_table
-from keisei.network.model_factory import build_model
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience, experience_bytes
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
@@ -29,7 +27,6 @@ from keisei.selfplay.workers.messages import SlotRing, WorkerCommunicator
 from keisei.selfplay.workers.parallel import ParallelSelfPlay
 from keisei.selfplay.workers.worker import SelfPlayWorker
 from keisei.selfplay.workers.worker_process import ProcessPlan, WorkerProcess
-from keisei.shogi.features import feature_spec
 from keisei.timing import SectionTimer
 
 PLIES: Final = 16
@@ -91,10 +88,10 @@ def replay_main(plan: ProcessPlan, pipe: Connection) -> None:
         WorkerProcess(plan, ReplayWorker(plan.games), link).run()
 
 
-def _new_model(config: AppConfig) -> ActorCritic:
+def _new_network(config: AppConfig) -> Network:
     """Return the untrained network of a configuration."""
     torch.manual_seed(0)
-    return build_model(config.model, feature_spec(config.env.input_features).num_planes).eval()
+    return make_network(config, config.device)
 
 
 def _rollout_rate(play: SelfPlay | ParallelSelfPlay, buffer: Experience) -> float:
@@ -106,20 +103,13 @@ def _rollout_rate(play: SelfPlay | ParallelSelfPlay, buffer: Experience) -> floa
 
 def _compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float, float]:
     """Return (plies per second of one process, of the workers, the workers' overhead)."""
-    model = _new_model(config)
-    compute = choose_compute(config.device)
-    spec = feature_spec(config.env.input_features)
-    alone = SelfPlay(
-        config,
-        TorchPredictor(compute.prepare(model), compute, spec),
-        games=config.env.num_games,
-        threads=1,
-    )
+    network = _new_network(config)
+    alone = SelfPlay(config, network, games=config.env.num_games, threads=1)
     buffer = Experience(PLIES, config.env.num_games)
     best_alone = best_together = 0.0
     with ParallelSelfPlay(config, workers=workers) as together:
         version = 0
-        together.take_weights(model, version)
+        together.take_weights(network, version)
         _rollout_rate(together, buffer)
         together.pause()
         _rollout_rate(alone, buffer)
@@ -129,22 +119,20 @@ def _compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float,
             start = time.perf_counter()
             for _ in range(4):
                 version += 1
-                together.take_weights(model, version)
+                together.take_weights(network, version)
                 together.collect(buffer, SectionTimer())
             best_together = max(best_together, 4 * len(buffer) / (time.perf_counter() - start))
             together.pause()
         together.resume()
-        overhead = _overhead(together, model, buffer, version)
+        overhead = _overhead(together, network, buffer, version)
     return best_alone, best_together, overhead
 
 
-def _overhead(
-    play: ParallelSelfPlay, model: ActorCritic, buffer: Experience, version: int
-) -> float:
+def _overhead(play: ParallelSelfPlay, network: Network, buffer: Experience, version: int) -> float:
     """Return the share of the workers' time spent neither in the games nor in the network."""
     start, useful, number = 0.0, 0.0, 0
     for rollout in range(STEADY_ROLLOUTS + 2):
-        play.take_weights(model, version + 1 + rollout)
+        play.take_weights(network, version + 1 + rollout)
         stats = play.collect(buffer, SectionTimer())
         if rollout == 1:  # the workers are as far ahead now as they will be at the end
             start, number = time.perf_counter(), len(stats.workers)
@@ -155,13 +143,13 @@ def _overhead(
 
 def _ring_rate(config: AppConfig, workers: int) -> float:
     """Return the plies per second that the shared-memory ring can move."""
-    model = _new_model(config)
+    network = _new_network(config)
     buffer = Experience(config.selfplay.rollout_plies, config.env.num_games)
     with ParallelSelfPlay(config, workers=workers, main=replay_main) as play:
-        play.take_weights(model, 0)
+        play.take_weights(network, 0)
         play.collect(buffer, SectionTimer())
         start = time.perf_counter()
         for version in range(1, RING_ROLLOUTS + 1):
-            play.take_weights(model, version)
+            play.take_weights(network, version)
             play.collect(buffer, SectionTimer())
         return RING_ROLLOUTS * len(buffer) / (time.perf_counter() - start)

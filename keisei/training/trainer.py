@@ -205,7 +205,6 @@ class Trainer:
             games=games,
             seed=self.config.run.seed + self.update,
             sample_games=self.config.logging.sample_games,
-            threads=self.agent.compute.threads,
         )
         self._take_evaluation(EvaluationEnd(self.progress, result.scores, result.records))
         self.timer.take()  # the next step's times are its own
