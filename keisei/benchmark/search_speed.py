@@ -13,11 +13,14 @@ from rich.console import Console
 from keisei.benchmark.harness import print_header, this_machine
 from keisei.formats import new_table
 from keisei.network.loading import device_config, read_network
+from keisei.network.predictor import Prediction
 from keisei.search.alphabeta import AlphaBeta
 from keisei.search.mates import MateSearch
 from keisei.search.mcts import TreeSearch
+from keisei.shogi.packed import Positions
 from keisei.shogi.rng import seed_rng_states
 from keisei.shogi.vector import VectorShogi
+from keisei.timing import Stopwatch
 
 GAMES: Final = 256
 TURNS: Final = 5
@@ -82,13 +85,22 @@ def _measure_mates(env: VectorShogi, plies: int) -> float:
 
 def _measure_tree_search(env: VectorShogi, run: Path) -> tuple[float, float]:
     """Return (simulations per second, share of the time outside the network)."""
-    predictor = read_network(run).network(device_config("cpu", 1))
-    search = TreeSearch(predictor, SIMULATIONS)
+    network = read_network(run).network(device_config("cpu", 1))
+    stopwatch = Stopwatch()
+
+    class Timed:
+        """The network, timed."""
+
+        def predict(self, positions: Positions) -> Prediction:
+            with stopwatch:
+                return network.predict(positions)
+
+    search = TreeSearch(Timed(), SIMULATIONS)
     random = np.random.default_rng(0)
     games = np.arange(GAMES)
     search.search(env, games[:4], random)
-    predictor.stopwatch.take()
+    stopwatch.take()
     start = time.perf_counter()
     search.search(env, games, random)
     seconds = time.perf_counter() - start
-    return SIMULATIONS * GAMES / seconds, 1 - predictor.stopwatch.take() / seconds
+    return SIMULATIONS * GAMES / seconds, 1 - stopwatch.take() / seconds

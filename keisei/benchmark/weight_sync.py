@@ -35,7 +35,7 @@ def report_weight_sync(run: Path | None) -> None:
     console = Console()
     print_header(console, this_machine(("numpy", "torch")))
     if run is not None:
-        weights = read_network(run).model.state_dict()
+        weights = read_network(run).weights
         _print_table(console, f"{run.name}, trained", weights)
     _print_table(console, "10 blocks of 128 channels, untrained", _untrained_weights(10, 128))
 
