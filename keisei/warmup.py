@@ -26,7 +26,7 @@ from keisei.shogi.packed import (
 )
 from keisei.shogi.perft import perft
 from keisei.shogi.position import new_positions
-from keisei.shogi.rng import draw_moves, seed_rng_states
+from keisei.shogi.rng import sample_moves, seed_rng_states
 from keisei.shogi.vector import VectorShogi
 
 
@@ -92,7 +92,7 @@ def _bots() -> None:
     greedy_legal_indices(
         env.positions, env.legal_actions, env.legal_counts, rng_states, legal_indices
     )
-    draw_moves(np.zeros((1, 2), np.float32), rng_states)
+    sample_moves(np.zeros((1, 2), np.float32), rng_states)
     MateSearch(3).find(env.positions, env.legal_actions, env.legal_counts)
 
 
