@@ -129,18 +129,18 @@ def _register_binary(function: Any, emit: Any) -> None:
     right = types.int64 if function in _SHIFTS else BITBOARD
     in_place = getattr(operator, "i" + function.__name__.strip("_"))
 
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class BinaryOperator(AbstractTemplate):  # type: ignore[misc]
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
             fits = isinstance(args[1], types.Integer) if function in _SHIFTS else args[1] == right
             return signature(BITBOARD, BITBOARD, right) if args[0] == BITBOARD and fits else None
 
-    class InPlaceTemplate(Template):
+    class InPlaceOperator(BinaryOperator):
         key = in_place
 
-    infer_global(function)(Template)
-    infer_global(in_place)(InPlaceTemplate)
+    infer_global(function)(BinaryOperator)
+    infer_global(in_place)(InPlaceOperator)
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return emit(builder, *args)
@@ -150,14 +150,14 @@ def _register_binary(function: Any, emit: Any) -> None:
 
 
 def _register_comparison(function: Any, sign: str) -> None:
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Comparison(AbstractTemplate):  # type: ignore[misc]
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
             fits = args == (BITBOARD, BITBOARD)
             return signature(types.boolean, BITBOARD, BITBOARD) if fits else None
 
-    infer_global(function)(Template)
+    infer_global(function)(Comparison)
 
     @lower_builtin(function, BITBOARD, BITBOARD)
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -165,13 +165,13 @@ def _register_comparison(function: Any, sign: str) -> None:
 
 
 def _register_unary(function: Any, emit: Any, result: Any = BITBOARD) -> None:
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class UnaryOperator(AbstractTemplate):  # type: ignore[misc]
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
             return signature(result, BITBOARD) if args == (BITBOARD,) else None
 
-    infer_global(function)(Template)
+    infer_global(function)(UnaryOperator)
 
     @lower_builtin(function, BITBOARD)
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -245,7 +245,7 @@ class ShogiGame:
         )
 
     def copy(self) -> Self:
-        """Return the same game, to be played on independently. No move is played again."""
+        """Return an independent copy of the game, without replaying its moves."""
         game = copy(self)
         positions = new_positions(1)
         positions[0] = self._position

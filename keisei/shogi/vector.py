@@ -153,21 +153,21 @@ class VectorShogi:
         declaration: DeclarationRule = DeclarationRule.POINTS_27,
         threads: int = 1,
     ) -> Self:
-        """Make an environment whose games stand where `games` do, with their histories.
+        """Make an environment that continues `games`, including their histories.
 
-        Takes the moves, keys and checks that the games have recorded; no move is played again. A
-        game that ends later begins again at one of their start positions.
+        The moves, keys and checks of the games are copied, not replayed. A game that ends is reset
+        to one of their start positions.
 
         Args:
             games: at least one; none may be over by the rules of the environment.
-            features: see `VectorShogi`, as are the others.
-            seed: of what follows.
+            features: the feature set of `planes`, by name or spec.
+            seed: seed of the start positions after a reset and of `sample_actions`.
             ply_limit: the ply at which a game is a draw, instead of the games' own.
             declaration: the rule by which wins are declared, instead of the games' own.
-            threads: how many threads share the work of a step.
+            threads: number of threads that share the work of a step.
 
         Raises:
-            KeiseiError: A game is over, or could not have begun in an environment.
+            KeiseiError: A game is over, or its start is not allowed in an environment.
         """
         starts = list(dict.fromkeys(game.start for game in games))
         env = cls(
@@ -402,7 +402,7 @@ class VectorShogi:
             chosen[index] = FORFEIT
 
     def _set_game(self, index: int, game: ShogiGame, start: int) -> None:
-        """Put `game`, which began at start number `start`, in place of game `index`."""
+        """Replace game `index` by `game`, whose start position has the index `start`."""
         games, legal, actions = self._games, game.legal_actions, game.actions
         keys, checks = game.history
         rules = (game.repetitions, self.ply_limit, int(self.declaration))
