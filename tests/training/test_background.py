@@ -163,7 +163,7 @@ def test_a_network_that_cannot_be_loaded_is_reported(
     assert witness.updates == [3], "only the final one: no score is invented"
     (record,) = (record for record in caplog.records if record.levelname == "ERROR")
     first_line, *others = record.getMessage().splitlines()
-    assert first_line.startswith("no evaluation of update 2: keisei.errors.CheckpointError")
+    assert first_line.startswith("no evaluation of update 2: keisei.errors.CheckpointError: ")
     assert "weights.safetensors: truncated" in first_line
     assert "Traceback (most recent call last):" in others
 
