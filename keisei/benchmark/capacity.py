@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 from keisei.ppo.buffer import experience_bytes
-from keisei.selfplay.workers.messages import WorkItems
+from keisei.selfplay.workers.worker_pool import WorkItems
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ METRICS: Final = "metrics.jsonl"
 LIVE: Final = "live.json"
 """Games under way; gone when the run has ended: see `keisei.training.game_callbacks`."""
 
+PAUSE: Final = "PAUSE"
+"""Pauses the run while it exists: see `keisei.selfplay.source.PauseFile`."""
+
 LOG: Final = "run.log"
 """What was logged."""
 
