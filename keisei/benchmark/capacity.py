@@ -34,10 +34,9 @@ from keisei.config_schema import AppConfig
 from keisei.formats import new_table
 from keisei.ppo.buffer import Experience, experience_bytes
 from keisei.ppo.learner import Ranks
-from keisei.selfplay.workers.messages import WorkItems
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
 from keisei.selfplay.workers.worker import PoolSnapshots, SelfPlayWorker
-from keisei.selfplay.workers.worker_pool import GameShares
+from keisei.selfplay.workers.worker_pool import GameShares, WorkItems
 from keisei.timing import SectionTimer
 from keisei.training.trainer import Trainer
 

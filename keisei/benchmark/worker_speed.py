@@ -24,7 +24,7 @@ from keisei.ppo.buffer import Experience, experience_bytes
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.workers.messages import SlotRing, WorkerCommunicator
-from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 from keisei.selfplay.workers.worker import SelfPlayWorker
 from keisei.selfplay.workers.worker_process import ProcessPlan, WorkerProcess
 from keisei.timing import SectionTimer
@@ -109,7 +109,7 @@ def _compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float,
     best_alone = best_together = 0.0
     with ParallelSelfPlay(config, workers=workers) as together:
         version = 0
-        together.take_weights(network, version)
+        together.sync_weights(network, version)
         _rollout_rate(together, buffer)
         together.pause()
         _rollout_rate(alone, buffer)
@@ -119,7 +119,7 @@ def _compare(config: AppConfig, workers: int, turns: int) -> tuple[float, float,
             start = time.perf_counter()
             for _ in range(4):
                 version += 1
-                together.take_weights(network, version)
+                together.sync_weights(network, version)
                 together.collect(buffer, SectionTimer())
             best_together = max(best_together, 4 * len(buffer) / (time.perf_counter() - start))
             together.pause()
@@ -132,7 +132,7 @@ def _overhead(play: ParallelSelfPlay, network: Network, buffer: Experience, vers
     """Return the share of the workers' time spent neither in the games nor in the network."""
     start, useful, number = 0.0, 0.0, 0
     for rollout in range(STEADY_ROLLOUTS + 2):
-        play.take_weights(network, version + 1 + rollout)
+        play.sync_weights(network, version + 1 + rollout)
         stats = play.collect(buffer, SectionTimer())
         if rollout == 1:  # the workers are as far ahead now as they will be at the end
             start, number = time.perf_counter(), len(stats.workers)
@@ -146,10 +146,10 @@ def _ring_rate(config: AppConfig, workers: int) -> float:
     network = _new_network(config)
     buffer = Experience(config.selfplay.rollout_plies, config.env.num_games)
     with ParallelSelfPlay(config, workers=workers, main=replay_main) as play:
-        play.take_weights(network, 0)
+        play.sync_weights(network, 0)
         play.collect(buffer, SectionTimer())
         start = time.perf_counter()
         for version in range(1, RING_ROLLOUTS + 1):
-            play.take_weights(network, version)
+            play.sync_weights(network, version)
             play.collect(buffer, SectionTimer())
         return RING_ROLLOUTS * len(buffer) / (time.perf_counter() - start)

@@ -35,7 +35,7 @@ from keisei.ppo.distributed import process_group
 from keisei.ppo.learner import RankLostError, Ranks
 from keisei.ppo.resources import learner_threads, number_of_workers
 from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 from keisei.system import InterruptFlag, module_environment
 from keisei.timing import SectionTimer
 from keisei.training.trainer import Trainer
@@ -96,7 +96,7 @@ def test_workers_of_a_second_learner_play_its_games(tmp_path: Path) -> None:
     whole, part = alone.buffer, Experience(config.selfplay.rollout_plies, 8)
     alone.selfplay.collect(whole, SectionTimer())
     with ParallelSelfPlay(config, workers=1, ranks=Ranks(1, 2)) as workers:
-        workers.take_weights(alone.learner.network, 0)
+        workers.sync_weights(alone.learner.network, 0)
         workers.collect(part, SectionTimer())
     assert (part.packed == whole.packed[:, 8:]).all()
     assert (part.actions == whole.actions[:, 8:]).all()

@@ -21,26 +21,21 @@ from keisei.errors import KeiseiError
 from keisei.network.model_factory import make_network
 from keisei.network.predictor import Network
 from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.ppo import resources
 from keisei.ppo.buffer import Experience
-from keisei.ppo.learner import Ranks
-from keisei.ppo.resources import learner_threads, number_of_workers
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.workers import worker_process
-from keisei.selfplay.workers.inference_server import is_served
-from keisei.selfplay.workers.messages import (
-    Command,
-    CommandKind,
-    WorkerCommunicator,
-    WorkersFailedError,
-)
+from keisei.selfplay.source import SelfPlay, WorkersFailedError
+from keisei.selfplay.workers import worker as worker_module
+from keisei.selfplay.workers.inference_server import uses_inference_server
+from keisei.selfplay.workers.messages import Command, CommandKind, WorkerCommunicator
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
-from keisei.selfplay.workers.parallel import ParallelSelfPlay
-from keisei.selfplay.workers.shared_memory import create_block, release_block, remove_orphans
-from keisei.selfplay.workers.worker import PoolSnapshots, SelfPlayWorker
-from keisei.selfplay.workers.worker_pool import GameShares
-from keisei.selfplay.workers.worker_process import MAX_UNACKNOWLEDGED, ProcessPlan, WorkerProcess
+from keisei.selfplay.workers.process_pool import ParallelSelfPlay
+from keisei.selfplay.workers.worker import (
+    MAX_UNACKNOWLEDGED,
+    PoolSnapshots,
+    ProcessPlan,
+    SelfPlayWorker,
+    WorkerProcess,
+)
 from keisei.shogi.packed import PACKED
 from keisei.timing import SectionTimer
 from tests.tiny import tiny_config
@@ -63,7 +58,7 @@ def network_of(config: AppConfig) -> Network:
 
 
 def fingerprints(experience: Experience) -> Counter[bytes]:
-    """Each game's plies: positions and moves."""
+    """Count the plies of each game: positions and moves."""
     fields = [experience.packed[name] for name in PACKED.names or ()]  # without the gaps between
     return Counter(
         b"".join(array[:, game].tobytes() for array in (*fields, experience.actions))
@@ -72,24 +67,24 @@ def fingerprints(experience: Experience) -> Counter[bytes]:
 
 
 def shared_blocks(process: int | None = None) -> set[str]:
-    """Those of this process; other tests run beside these."""
+    """Return the names of this process's blocks; other tests run beside these."""
     if not SHARED.is_dir():
         return set()
     return {path.name for path in SHARED.glob(f"keisei-*-{process or os.getpid()}-*")}
 
 
 class Running:
-    """Workers at work, updated again and again with the same weights."""
+    """Running workers, updated again and again with the same weights."""
 
     def __init__(self, config: AppConfig, play: ParallelSelfPlay) -> None:
         self.config, self.play = config, play
         self.version = -1
         self.seen: Counter[bytes] = Counter()
-        """All games' plies that were handed over."""
+        """The plies of all games that were collected."""
 
     def publish(self) -> None:
         self.version += 1
-        self.play.take_weights(network_of(self.config), self.version)
+        self.play.sync_weights(network_of(self.config), self.version)
 
     def collect(self) -> tuple[Experience, RolloutStats]:
         experience = Experience(self.config.selfplay.rollout_plies, self.config.env.num_games)
@@ -103,7 +98,7 @@ class Running:
         return self.collect()
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To the first worker."""
+        """Send a signal to the first worker."""
         process = next(p for p in multiprocessing.active_children() if p.name == "keisei-worker-0")
         assert process.pid is not None
         os.kill(process.pid, number)
@@ -119,7 +114,7 @@ def running() -> Iterator[Running]:
     with ParallelSelfPlay(config, workers=2) as play:
         started = Running(config, play)
         yield started
-        assert max(started.seen.values()) == 1, "something was handed over twice"
+        assert max(started.seen.values()) == 1, "something was collected twice"
     assert multiprocessing.active_children() == []
     assert shared_blocks() <= blocks
 
@@ -162,16 +157,38 @@ def test_a_full_ring_makes_workers_wait_and_the_lag_is_bounded(running: Running)
     assert all(worker.memory > 10.0 and worker.plies > 0 for worker in stats.workers)
 
 
-def test_orders_are_obeyed_while_waiting(running: Running) -> None:
+def test_commands_are_obeyed_while_waiting(running: Running) -> None:
     running.update()
-    time.sleep(1.0)  # by now all wait for weights
+    time.sleep(1.0)  # by now all workers wait for weights
     running.play.pause()
     running.publish()
-    running.collect()  # of before the pause
+    running.collect()  # played before the pause
     running.publish()
     assert not any(worker.chunks for worker in running.play._workers)
     running.play.resume()
     running.collect()
+
+
+def test_collecting_stands_still_while_paused(running: Running) -> None:
+    running.update()
+    looks = 0
+    plies: list[int] = []
+
+    def is_paused() -> bool:
+        """Return True for a few looks, and count the plies that the workers have reported."""
+        nonlocal looks
+        looks += 1
+        plies.append(sum(worker.stats.plies for worker in running.play._workers))
+        return looks < 8
+
+    running.publish()
+    experience = Experience(running.config.selfplay.rollout_plies, running.config.env.num_games)
+    stats = running.play.collect(experience, SectionTimer(), is_paused=is_paused)
+    running.seen += fingerprints(experience)
+    assert stats.plies == len(experience)
+    assert looks >= 8, "it waited until the pause was over"
+    assert plies[7] == plies[5], "workers did not play while they were paused"
+    running.update()
 
 
 def test_reset_abandons_the_games(running: Running) -> None:
@@ -179,7 +196,7 @@ def test_reset_abandons_the_games(running: Running) -> None:
     running.update()
     running.play.reset()
     assert running.play.abandoned_games == before + 8
-    running.update()  # may have been played before the order came
+    running.update()  # may have been played before the command was received
     experience, _ = running.update()
     assert experience.packed[0].ply.max() <= 2 * 30 + running.config.env.opening_plies
 
@@ -210,7 +227,7 @@ def test_a_worker_that_hangs_is_replaced(
     running.send_signal(signal.SIGSTOP)
     while running.play.failures == failures:
         running.update()
-    assert "worker 0 failed and is replaced: no sign of life" in caplog.text
+    assert "worker 0 failed and is replaced: no heartbeat" in caplog.text
     monkeypatch.undo()
     running.update()
 
@@ -232,7 +249,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback()
         update={"model": good.model.model_copy(update={"type": "no such network"})}
     )
     with ParallelSelfPlay(broken, workers=1) as play:
-        play.take_weights(network_of(good), 0)
+        play.sync_weights(network_of(good), 0)
         with pytest.raises(WorkersFailedError, match=r"2 times in a row(.|\n)*no such network"):
             Running(broken, play).collect()
         assert play.failures == 2
@@ -241,10 +258,8 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback()
 LEARNER = """
 import sys, time
 import multiprocessing
-from tests.selfplay.workers.test_parallel import Running, config_with
-from keisei.selfplay.workers.inference_server import is_served
-from keisei.selfplay.workers.model_sync import ModelSynchronizer
-from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from tests.selfplay.workers.test_process_pool import Running, config_with
+from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 if __name__ == "__main__":
     config = config_with()
     with ParallelSelfPlay(config, workers=2) as play:
@@ -265,7 +280,7 @@ def test_workers_end_with_a_learner_that_is_killed(tmp_path: Path) -> None:
         [sys.executable, str(script)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # where the resource tracker says what it removed
+        stderr=subprocess.DEVNULL,  # the resource tracker reports there what it removed
     ) as learner:
         assert learner.stdout is not None
         workers = [int(number) for number in learner.stdout.readline().split()]
@@ -285,25 +300,6 @@ def is_alive(process: int) -> bool:
 
 
 @lists_shared_memory
-def test_memory_of_dead_processes_is_removed_at_the_next_start() -> None:
-    own = create_block(64)
-    prefix = own.name.rpartition(f"{os.getpid()}-")[0]
-    orphan = SHARED / f"{prefix}999999999-abc123"
-    # A container with processes of its own may share the memory of its host.
-    elsewhere = SHARED / "keisei-1-999999999-abc123"
-    for path in (orphan, elsewhere):
-        path.write_bytes(b"left")
-    try:
-        assert remove_orphans() >= 1
-        assert not orphan.exists()
-        assert (SHARED / own.name).exists()
-        assert elsewhere.exists()
-    finally:
-        elsewhere.unlink()
-        release_block(own, is_owner=True)
-
-
-@lists_shared_memory
 def test_too_little_shared_memory_is_noticed_before_it_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -317,38 +313,11 @@ def test_too_little_shared_memory_is_noticed_before_it_is_used(
         ParallelSelfPlay(config, workers=2) as play,
         pytest.raises(KeiseiError, match=r"no room for .* MB of shared memory.*--shm-size"),
     ):
-        play.take_weights(network_of(config), 0)
+        play.sync_weights(network_of(config), 0)
     assert shared_blocks() == blocks
 
 
-def test_numbers_of_games_are_never_given_twice() -> None:
-    """Also if a run is resumed with other numbers of workers and of learners."""
-    config, seen = config_with(), set[int]()
-
-    def give(shares: GameShares, plans: int) -> None:
-        for _ in range(plans):
-            plan = shares.next_plan(PoolSnapshots((), 0))
-            numbers = set(range(plan.first_game, plan.first_game + plan.games))
-            assert not numbers & seen
-            seen.update(numbers)
-
-    two = GameShares(config, shares=2, ranks=Ranks())
-    give(two, 3)
-    four = GameShares(config, shares=4, ranks=Ranks())
-    four.skip(two.games_given)
-    give(four, 5)
-    first, second = (
-        GameShares(config, shares=1, ranks=Ranks(rank=rank, size=2)) for rank in range(2)
-    )
-    for shares in (first, second):
-        shares.skip(four.games_given)
-        give(shares, 2)
-    alone = GameShares(config, shares=8, ranks=Ranks())
-    alone.skip(first.games_given)
-    give(alone, 9)
-
-
-def test_a_worker_that_begins_in_mid_run_knows_the_earlier_selves() -> None:
+def test_a_worker_that_starts_in_the_middle_of_a_run_has_the_snapshots() -> None:
     config = config_with("selfplay.pool_share=0.5", "selfplay.pool_interval=4")
     network = network_of(config)
     with ParallelSelfPlay(config, workers=1) as play:
@@ -369,8 +338,8 @@ def test_a_worker_that_begins_in_mid_run_knows_the_earlier_selves() -> None:
         assert len(resumed._pool_snapshots.weights) == 2
 
 
-def test_signs_of_life_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "HEARTBEAT_INTERVAL", -1.0)
+def test_heartbeats_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "HEARTBEAT_INTERVAL", -1.0)
     config = config_with()
     network = network_of(config)
     ours, other = multiprocessing.Pipe()
@@ -382,38 +351,27 @@ def test_signs_of_life_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> 
         with WorkerCommunicator(other, ring) as link:
             process = WorkerProcess(plan, SelfPlayWorker(games), link)
 
-            def beats() -> int:
+            def heartbeats() -> int:
                 for _ in range(100):
-                    process._serve()
+                    process._before_ply()
                 count = 0
                 while ours.poll():
                     ours.recv()
                     count += 1
                 return count
 
-            assert beats() == MAX_UNACKNOWLEDGED
-            assert beats() == 0, "the learner is busy"
+            assert heartbeats() == MAX_UNACKNOWLEDGED
+            assert heartbeats() == 0, "the learner is busy"
             ours.send(Command(CommandKind.ACKNOWLEDGE))
-            assert beats() == MAX_UNACKNOWLEDGED
+            assert heartbeats() == MAX_UNACKNOWLEDGED
             process._weights_buffer.close()
     ours.close()
     other.close()
 
 
-def test_games_must_be_shared_fairly() -> None:
+def test_games_must_be_divided_evenly() -> None:
     with pytest.raises(KeiseiError, match="must be a multiple"):
         ParallelSelfPlay(config_with(), workers=3)
-
-
-def test_numbers_are_chosen_by_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "usable_cpus", lambda: 8)
-    auto = config_with("parallel.num_workers=auto", "device.torch_threads=0")
-    assert number_of_workers(auto, Ranks(), on_cpu=False) == 8
-    assert number_of_workers(auto, Ranks(), on_cpu=True) == 4, "8 games cannot be shared by 7"
-    assert learner_threads(auto, Ranks(), on_cpu=True) == 4
-    assert number_of_workers(config_with("parallel.num_workers=3"), Ranks(), on_cpu=True) == 3
-    twice = config_with("parallel.num_workers=auto", "parallel.worker_threads=4")
-    assert number_of_workers(twice, Ranks(), on_cpu=False) == 2
 
 
 def test_a_server_answers_as_the_workers_own_networks_do() -> None:
@@ -435,17 +393,17 @@ def test_a_server_answers_as_the_workers_own_networks_do() -> None:
 @pytest.mark.soak
 @posix_only
 def test_a_server_that_is_killed_is_replaced_with_its_workers() -> None:
-    for_a_server(signal.SIGKILL)
+    signal_server(signal.SIGKILL)
 
 
 @pytest.mark.soak
 @posix_only
 def test_a_server_that_hangs_is_replaced_with_its_workers() -> None:
-    for_a_server(signal.SIGSTOP, "parallel.hang_seconds=4")
+    signal_server(signal.SIGSTOP, "parallel.hang_seconds=4")
 
 
-def for_a_server(number: signal.Signals, *overrides: str) -> None:
-    """What comes of a signal to the inference server: one failure, although all workers fail."""
+def signal_server(number: signal.Signals, *overrides: str) -> None:
+    """Send a signal to the inference server: one failure, although all workers fail."""
     config = config_with("parallel.inference=server", "parallel.max_failures=1", *overrides)
     with ParallelSelfPlay(config, workers=4) as play:
         running = Running(config, play)
@@ -457,15 +415,15 @@ def for_a_server(number: signal.Signals, *overrides: str) -> None:
         os.kill(server.pid, number)
         for _ in range(3):
             running.update()
-        assert play.failures >= 4, "all workers noticed, and have a new server"
+        assert play.failures >= 4, "all workers failed, and have a new server"
         assert max(running.seen.values()) == 1
 
 
-def test_auto_asks_a_server_only_for_a_network_on_a_gpu() -> None:
+def test_auto_uses_a_server_only_for_a_network_on_a_gpu() -> None:
     network = network_of(config_with())
     assert isinstance(network, TorchPredictor)
-    assert not is_served(config_with(), network)
+    assert not uses_inference_server(config_with(), network)
     compute = replace(network.compute, device=torch.device("cuda"))
     on_gpu = TorchPredictor(network.model, compute, network.spec)
-    assert is_served(config_with(), on_gpu)
-    assert not is_served(config_with("parallel.inference=workers"), on_gpu)
+    assert uses_inference_server(config_with(), on_gpu)
+    assert not uses_inference_server(config_with("parallel.inference=workers"), on_gpu)
