@@ -26,6 +26,7 @@ from keisei.selfplay.workers.worker_pool import GameShares
 from keisei.timing import SectionTimer
 from keisei.training.callbacks import Callback, EventBus, StepEnd
 from keisei.training.trainer import Trainer
+from tests.tiny import agent_of
 
 TURNS = 5
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -35,7 +36,7 @@ def worker_rate(config: AppConfig, trainer: Trainer, shares: int) -> float:
     """Plies per second of a worker with a share of the games, the best of some turns."""
     plan = GameShares(config, shares=shares, rank=0).plan(0)
     worker = SelfPlayWorker(plan)
-    worker.load_weights(trainer.agent.model.state_dict(), 0)
+    worker.load_weights(agent_of(trainer).model.state_dict(), 0)
     experience = Experience(config.selfplay.rollout_plies, plan.games)
     best = float("inf")
     for _ in range(TURNS):
@@ -73,7 +74,7 @@ def trained(config: AppConfig, steps: int) -> tuple[Trainer, list[dict[str, floa
 def main(
     config: Annotated[str, typer.Option(help="A file or a recipe.")] = "quickstart",
     set_: Annotated[list[str] | None, typer.Option("--set", help="section.field=value.")] = None,
-    shares: Annotated[int, typer.Option(help="Tickets of an update.")] = 8,
+    shares: Annotated[int, typer.Option(help="WorkItems of an update.")] = 8,
     nodes: Annotated[int, typer.Option(help="Nodes that get the weights.")] = 4,
     check: Annotated[int, typer.Option(help="Train with so many Ray workers.")] = 0,
 ) -> None:
@@ -83,7 +84,7 @@ def main(
     settings = [*(set_ or ()), "device.torch_threads=1", "env.threads=1", "evaluation.interval=0"]
     plain = load_config(config, settings)
     trainer, steps, _ = trained(plain, TURNS)
-    weights = trainer.agent.model.state_dict()
+    weights = agent_of(trainer).model.state_dict()
     start = time.perf_counter()
     messages = pack_weights(weights, compress=False)
     unpack_weights(messages)
@@ -104,7 +105,7 @@ def main(
         f"{plan.games // shares} games; {plan.bytes_per_ply:.0f} bytes a ply, weights "
         f"{plan.weights_bytes / 1e6:.2f} MB; {plan.enough_workers} workers are enough"
     )
-    table = new_table(f"{plan.shares} tickets an update, lag {plan.max_lag}, {nodes} nodes")
+    table = new_table(f"{plan.shares} work_items an update, lag {plan.max_lag}, {nodes} nodes")
     for heading in ("workers", "plies/s", "simulated", "in MB/s", "out MB/s"):
         table.add_column(heading, justify="right")
     for workers in WORKERS:

@@ -14,11 +14,10 @@ import numpy as np
 from rich.console import Console
 
 from keisei.benchmark.harness import new_table, print_header, side_by_side, this_machine
-from keisei.network.loading import device_config, predictor_of
+from keisei.network.loading import device_config, read_network
 from keisei.network.onnx.onnx_export import export_onnx
 from keisei.network.onnx.onnx_model import onnx_model
 from keisei.network.predictor import Predictor
-from keisei.network.stored import load_stored_network
 from keisei.shogi.vector import VectorShogi
 
 POSITIONS = 1000
@@ -37,9 +36,9 @@ def main() -> None:
     """Compare, measure, and print tables."""
     console = Console()
     print_header(console, this_machine(("torch", "onnxruntime", "numpy")))
-    network = load_stored_network(Path(sys.argv[1]))
+    network = read_network(Path(sys.argv[1]))
     predictors: dict[str, Predictor] = {
-        "torch": predictor_of(network, device_config("cpu", 1)),
+        "torch": network.network(device_config("cpu", 1)),
         "onnxruntime": onnx_model(export_onnx(network), Path(network.name), threads=1),
     }
     env = VectorShogi(POSITIONS, network.spec, seed=1, opening_plies=60)

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from keisei.benchmark.harness import new_table, print_header, this_machine
-from keisei.network.loading import device_config, predictor_of
-from keisei.network.stored import load_stored_network
+from keisei.network.loading import device_config, predictor_of, read_network
 from keisei.search.alphabeta import AlphaBeta
 from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateSearch
@@ -66,7 +65,7 @@ def mate_row(env: VectorShogi, plies: int) -> tuple[str, float]:
 
 def tree_row(env: VectorShogi, run: Path) -> tuple[str, float, float]:
     """(label, simulations per second, share of the time that is not the network's)."""
-    inference = predictor_of(load_stored_network(run), device_config("cpu", 1))
+    inference = predictor_of(read_network(run), device_config("cpu", 1))
     search = TreeSearch(inference, 64)
     random = np.random.default_rng(0)
     games = np.arange(GAMES)

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from keisei.benchmark.harness import new_table, print_header, this_machine
 from keisei.config import load_config
+from keisei.network.loading import read_network
 from keisei.network.model_factory import build_model
-from keisei.network.stored import load_stored_network
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
 from keisei.shogi.features import feature_spec
 
@@ -138,7 +138,7 @@ def main() -> None:
     print_header(console, this_machine(("numpy", "torch")))
     if len(sys.argv) > 1:
         run = Path(sys.argv[1])
-        show(console, f"{run.name}, trained", load_stored_network(run).model.state_dict())
+        show(console, f"{run.name}, trained", read_network(run).model.state_dict())
     show(console, "10 blocks of 128 channels, fresh", fresh(10, 128))
 
 

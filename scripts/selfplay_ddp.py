@@ -27,6 +27,7 @@ from keisei.ppo.distributed import Ranks, joined
 from keisei.system import module_environment
 from keisei.training.callbacks import EventBus
 from keisei.training.trainer import Trainer
+from tests.tiny import agent_of
 
 RECIPE: Final = "quickstart"
 SMALLER: Final = ("parallel.ddp=true", "env.num_games=32", "selfplay.rollout_plies=16")
@@ -62,7 +63,7 @@ def learn(seconds: float, settings: list[str]) -> None:
     device = choose_device(config.device.device)
     with joined(device) as ranks, tempfile.TemporaryDirectory() as directory:
         trainer = Trainer(config, Path(directory), EventBus(), ranks)
-        trainer.agent.join_ranks()
+        agent_of(trainer).join_ranks()
         with trainer.selfplay:
             trainer.train_step()  # kernels may have to be compiled first
             plies_before, start = trainer.timestep, time.perf_counter()
@@ -74,7 +75,12 @@ def learn(seconds: float, settings: list[str]) -> None:
 
 def show(ranks: Ranks, trainer: Trainer, plies: int, seconds: float) -> None:
     """Let the first learner print what all have become; fail if they are not the same."""
-    own = (str(ranks), os.getpid(), len(trainer.buffer) * trainer.update, trainer.agent.fingerprint)
+    own = (
+        str(ranks),
+        os.getpid(),
+        len(trainer.buffer) * trainer.update,
+        agent_of(trainer).fingerprint,
+    )
     everyone = ranks.all_gather(own)
     are_same = len({fingerprint for *_, fingerprint in everyone}) == 1
     if ranks.is_first:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributed import ReduceOp
 
-from keisei.ppo.distributed import Ranks
+from keisei.ppo.distributed import TorchRanks
 
 Answer = TypeVar("Answer")
 
@@ -34,7 +34,7 @@ class Table:
         self._barrier.abort()
 
 
-class ThreadedRanks(Ranks):
+class ThreadedRanks(TorchRanks):
     """One of several threads."""
 
     def __init__(self, rank: int, size: int, table: Table) -> None:

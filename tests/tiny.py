@@ -5,6 +5,7 @@ from pathlib import Path
 
 from keisei.config import load_config
 from keisei.config_schema import AppConfig
+from keisei.ppo.agent import PPOAgent
 from keisei.training.callbacks import Callback, EventBus
 from keisei.training.trainer import Trainer
 
@@ -38,3 +39,9 @@ def tiny_config(*overrides: str) -> AppConfig:
 def tiny_trainer(directory: Path, *overrides: str, callbacks: Sequence[Callback] = ()) -> Trainer:
     """A trainer of the smallest sensible run."""
     return Trainer(tiny_config(*overrides), directory, EventBus(list(callbacks)))
+
+
+def agent_of(trainer: Trainer) -> PPOAgent:
+    """The learner of a trainer, which in these tests is that of a tower."""
+    assert isinstance(trainer.learner, PPOAgent)
+    return trainer.learner

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 from keisei.ppo.buffer import experience_bytes
-from keisei.selfplay.workers.messages import Tickets
+from keisei.selfplay.workers.messages import WorkItems
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Capacity:
 
     rollout_plies: int
     shares: int
-    """Tickets of an update: with Ray, ``parallel.num_workers``."""
+    """WorkItems of an update: with Ray, ``parallel.num_workers``."""
 
     max_lag: int
     learner_rate: float
@@ -48,25 +48,25 @@ class Capacity:
 
     @property
     def learning_seconds(self) -> float:
-        """Between the last ticket of an update and the next weights."""
+        """Between the last work_item of an update and the next weights."""
         return self.plies / self.learner_rate + self.update_overhead
 
     @property
     def ticket_seconds(self) -> float:
-        """That a worker plays for one ticket."""
+        """That a worker plays for one work_item."""
         return self.plies / self.shares / self.worker_rate
 
     @property
     def enough_workers(self) -> int:
-        """With so many, the learner would never wait, if tickets could be cut as small."""
+        """With so many, the learner would never wait, if work_items could be cut as small."""
         return math.ceil(self.plies / self.worker_rate / self.learning_seconds)
 
     def update_seconds(self, workers: int) -> float:
         """Seconds from one update to the next, once it runs.
 
-        Without lag they take turns: all tickets are played, then one learns. Else it is the longest
-        of three: to learn; to play all tickets; and what follows from the lag: in ``max_lag`` + 1
-        updates there must be time to play a ticket and to learn once.
+        Without lag they take turns: all work_items are played, then one learns. Else it is the longest
+        of three: to learn; to play all work_items; and what follows from the lag: in ``max_lag`` + 1
+        updates there must be time to play a work_item and to learn once.
         """
         if self.max_lag == 0:
             return self.learning_seconds + self.ticket_seconds * math.ceil(self.shares / workers)
@@ -92,35 +92,35 @@ class Capacity:
 
 
 def simulated_update_seconds(plan: Capacity, workers: int, updates: int = 50) -> float:
-    """The same by playing it through, with the very tickets that training uses.
+    """The same by playing it through, with the very work_items that training uses.
 
     The first half of the updates is left out: they fill the pipe.
     """
-    tickets: Tickets[None] = Tickets(shares=plan.shares, max_lag=plan.max_lag)
+    work_items: WorkItems[None] = WorkItems(shares=plan.shares, max_lag=plan.max_lag)
     playing: list[tuple[float, int]] = []
-    """When a ticket will have been played, and its number."""
+    """When a work_item will have been played, and its number."""
 
     idle = workers
     now = 0.0
     begins: list[float] = []
     for _ in range(updates):
-        tickets.begin_round()
+        work_items.begin_round()
         begins.append(now)
         while True:
-            while idle and (number := tickets.draw()) is not None:
+            while idle and (number := work_items.take()) is not None:
                 idle -= 1
                 heapq.heappush(playing, (now + plan.ticket_seconds, number))
-            if tickets.is_complete:
+            if work_items.is_complete:
                 break
             now, number = heapq.heappop(playing)
-            tickets.hand_in(number, None)
+            work_items.complete(number, None)
             idle += 1
-        tickets.collect()
+        work_items.collect()
         learned = now + plan.learning_seconds
         while playing and playing[0][0] <= learned:  # and they go on with what they may draw
             done, number = heapq.heappop(playing)
-            tickets.hand_in(number, None)
-            following = tickets.draw()
+            work_items.complete(number, None)
+            following = work_items.take()
             if following is None:
                 idle += 1
             else:

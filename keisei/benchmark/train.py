@@ -44,6 +44,8 @@ from keisei.config_schema import AppConfig, PPOConfig
 from keisei.display.live import LiveDisplay
 from keisei.network.towers.device import Compute, probe_precision
 from keisei.network.towers.model import ActorCritic
+from keisei.ppo.agent import PPOAgent
+from keisei.ppo.learner import LearnSettings
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
 from keisei.training.callbacks import (
     Callback,
@@ -207,6 +209,12 @@ def measure(
         )
 
 
+def _agent(trainer: Trainer) -> PPOAgent:
+    """The learner of a tower, which is what is measured here."""
+    assert isinstance(trainer.learner, PPOAgent)
+    return trainer.learner
+
+
 class StepRecorder(Callback):
     """Keeps the metrics of the steps."""
 
@@ -242,7 +250,7 @@ def _measure_steps(trainer: Trainer, recorder: StepRecorder, effort: Effort) -> 
         for name in (HIDDEN, SHOWN):
             with _display(trainer) if name == SHOWN else nullcontext():
                 trainer.timer.take()
-                trainer.agent.stopwatch.take()
+                _agent(trainer).stopwatch.take()
                 trainer.train_step()
             samples[name].append(recorder.steps[-1][metrics.SPS])
     return {name: Rate(tuple(taken)) for name, taken in samples.items()}
@@ -266,7 +274,7 @@ def _display(trainer: Trainer) -> Iterator[None]:
 
 def _measure_updates(trainer: Trainer, effort: Effort) -> dict[str, Rate]:
     """Samples per second of an update of the agent, and of a bare loop on the same samples."""
-    agent, buffer = trainer.agent, trainer.buffer
+    agent, buffer = _agent(trainer), trainer.buffer
     settings = agent.settings.model_copy(update={"epochs": 1, "target_kl": None})
     model = agent.compute.compiled(agent.compute.prepare(copy.deepcopy(agent.model)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate)
@@ -274,9 +282,7 @@ def _measure_updates(trainer: Trainer, effort: Effort) -> dict[str, Rate]:
     agent.settings = settings
     contestants: dict[str, Work] = {
         KEISEI: lambda: (
-            agent.learn(
-                buffer, learning_rate=settings.learning_rate, entropy_weight=settings.entropy
-            ).samples
+            agent.learn(buffer, LearnSettings(settings.learning_rate, settings.entropy)).samples
         ),
         BARE: lambda: bare_update(model, optimizer, minibatches, settings, agent.compute),
     }
@@ -285,7 +291,7 @@ def _measure_updates(trainer: Trainer, effort: Effort) -> dict[str, Rate]:
 
 def _minibatches(trainer: Trainer) -> list[Minibatch]:
     """All samples of the last rollout, ready on the device."""
-    agent = trainer.agent
+    agent = _agent(trainer)
     order = trainer.buffer.sample_order(np.random.default_rng(0))
     parts = np.split(order, range(agent.minibatch_size, len(order), agent.minibatch_size))
     # A maker writes over its last minibatch, so each has one of its own.
@@ -293,7 +299,7 @@ def _minibatches(trainer: Trainer) -> list[Minibatch]:
 
 
 def _measure_paths(trainer: Trainer, effort: Effort) -> list[PathSpeed]:
-    compute, model = trainer.agent.compute, trainer.agent.model
+    compute, model = _agent(trainer).compute, _agent(trainer).model
     paths: list[ComputePath] = [LAID_OUT, COMPILED]
     if compute.device.type == "cpu" and compute.threads > 1:
         paths.insert(1, ONE_THREAD)
@@ -310,16 +316,16 @@ def _measure_paths(trainer: Trainer, effort: Effort) -> list[PathSpeed]:
 
 
 def _settings(config: AppConfig, trainer: Trainer) -> dict[str, str]:
-    model, compute = config.model, trainer.agent.compute
+    model, compute = config.model, _agent(trainer).compute
     return {
         "network": f"{model.type} {model.tower_depth}x{model.tower_width}",
         "planes": config.env.input_features,
         "games": str(config.env.num_games),
-        "minibatch": str(trainer.agent.minibatch_size),
+        "minibatch": str(_agent(trainer).minibatch_size),
         "device": str(compute.device),
         "threads": str(compute.threads),
         "precision": "fp32" if compute.autocast_dtype is None else str(compute.autocast_dtype),
-        "compiled": "yes" if trainer.agent.model.compiled is not None else "no",
+        "compiled": "yes" if _agent(trainer).model.compiled is not None else "no",
     }
 
 

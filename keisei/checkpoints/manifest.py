@@ -11,15 +11,13 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import safetensors
-import torch
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from keisei import __version__
-from keisei.checkpoints.state_tree import flatten, unflatten
 from keisei.errors import CheckpointError
 
 FORMAT: Final = "keisei-checkpoint"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Raised by each change that older readers can't cope with."""
 
 MANIFEST: Final = "manifest.json"
@@ -50,7 +48,7 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
     format: Literal["keisei-checkpoint"] = FORMAT
-    version: Literal[1] = FORMAT_VERSION
+    version: Literal[2] = FORMAT_VERSION
     timestep: NonNegativeInt
     update: NonNegativeInt
     created: str
@@ -59,18 +57,11 @@ class Manifest(BaseModel):
     versions: dict[str, str]
     """Of Keisei, Python and the libraries that wrote the checkpoint."""
 
-    metadata: dict[str, Any]
     files: dict[str, FileRecord]
 
 
-def new_manifest(
-    timestep: int, update: int, metadata: Mapping[str, Any], contents: Mapping[str, bytes]
-) -> Manifest:
+def new_manifest(timestep: int, update: int, contents: Mapping[str, bytes]) -> Manifest:
     """The manifest of the files in `contents`, by their names."""
-    tensors: dict[str, torch.Tensor] = {}
-    metadata_json = flatten(dict(metadata), tensors, ("metadata",))
-    if tensors:
-        raise TypeError(f"{', '.join(tensors)}: tensors and arrays belong into the state")
     return Manifest(
         timestep=timestep,
         update=update,
@@ -78,11 +69,9 @@ def new_manifest(
         versions={
             "keisei": __version__,
             "python": platform.python_version(),
-            "torch": str(torch.__version__),
             "numpy": np.__version__,
             "safetensors": safetensors.__version__,
         },
-        metadata=metadata_json,
         files={name: FileRecord.of(data) for name, data in contents.items()},
     )
 
@@ -107,9 +96,7 @@ def read_manifest(directory: Path) -> Manifest:
             )
         if fields.pop("sha256", None) != _digest(fields):
             raise CheckpointError(f"{path}: changed since it was written: its own SHA-256 differs")
-        manifest = Manifest.model_validate(
-            {**fields, "metadata": unflatten(fields.get("metadata"), {})}
-        )
+        manifest = Manifest.model_validate(fields)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: not a valid manifest: {error}") from error
     if unknown := manifest.files.keys() - {CONFIG, STRUCTURE, TENSORS, *WEIGHTS.values()}:

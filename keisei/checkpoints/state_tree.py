@@ -1,9 +1,9 @@
-"""Nested state as JSON and named tensors, and back: exact, and without pickle.
+"""Nested state as JSON and named arrays, and back: exact, and without pickle.
 
-`flatten` turns a value into JSON, in which tensors and arrays are only named; their contents go
-into a flat dictionary of tensors, ready for a safetensors file. `unflatten` is the inverse. What
-comes back is what went in, bit by bit and type by type; two things are not kept: that tensors
-shared memory, and which kind of mapping it was (dictionaries come back).
+`flatten` turns a value into JSON, in which arrays are only named; their contents go into a flat
+dictionary, ready for a safetensors file. `unflatten` is the inverse. What comes back is what went
+in, bit by bit and type by type; three things are not kept: that arrays shared memory, their memory
+order, and which kind of mapping it was (dictionaries come back).
 
 Plain JSON stands for itself. Everything else is an object with a tag:
 
@@ -13,8 +13,8 @@ Plain JSON stands for itself. Everything else is an object with a tag:
 ``$bytes``        in base64
 ``$tuple``        its items
 ``$dict``         ``[key, value]`` pairs: keys that are integers or begin with ``$``
-``$tensor``       name in the file; ``order`` of the dimensions if not the usual one
-``$array``        name in the file of its bytes, ``dtype``, ``shape``: a NumPy array
+``$array``        name in the file; of dtypes that safetensors does not know: name of the bytes,
+                  ``dtype``, ``shape``
 ``$scalar``       the same for a NumPy scalar
 ================  ======================================================================
 """
@@ -28,19 +28,18 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 State = Mapping[str, Any]
-"""Nested mappings, lists and tuples of tensors, arrays and scalars; keys are str or int."""
+"""Nested mappings, lists and tuples of arrays and scalars; keys are str or int."""
 
 KeyPath = tuple[str | int, ...]
 """The keys and indices that lead to a value."""
 
 TENSOR_DTYPES: Final = frozenset(
-    {torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool}
-    | {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
+    np.dtype(kind).str
+    for kind in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")
 )
-"""What every safetensors reader knows."""
+"""What every safetensors reader knows, in the byte order of this machine."""
 
 PLAIN_DTYPE: Final = re.compile(r"[<>|][biufSUV]\d+")
 """Dtypes that are numbers or text and nothing else; above all not ``O``, Python objects."""
@@ -52,8 +51,8 @@ RESERVED_NAME: Final = "__metadata__"
 """The one name that safetensors does not allow for a tensor."""
 
 
-def flatten(value: object, tensors: dict[str, torch.Tensor], path: KeyPath = ()) -> Any:
-    """JSON of a value; tensors and arrays in it are added to `tensors`, named by their path.
+def flatten(value: object, tensors: dict[str, npt.NDArray[Any]], path: KeyPath = ()) -> Any:
+    """JSON of a value; arrays in it are added to `tensors`, named by their path.
 
     Raises:
         TypeError: Something in the value can't be stored; the message says where it is.
@@ -73,14 +72,12 @@ def flatten(value: object, tensors: dict[str, torch.Tensor], path: KeyPath = ())
         return {"$tuple": [flatten(item, tensors, (*path, i)) for i, item in enumerate(value)]}
     if isinstance(value, Mapping):
         return _flatten_mapping(value, tensors, path)
-    if isinstance(value, torch.Tensor):
-        return _flatten_tensor(value, tensors, path)
     if isinstance(value, np.generic) or kind is np.ndarray:
         return _flatten_array(np.asarray(value), kind is np.ndarray, tensors, path)
     raise TypeError(f"{_where(path)}: a {kind.__qualname__} cannot be stored in a checkpoint")
 
 
-def unflatten(tree: object, tensors: dict[str, torch.Tensor]) -> Any:
+def unflatten(tree: object, tensors: dict[str, npt.NDArray[Any]]) -> Any:
     """The value that `flatten` made this JSON and these tensors of; takes them out of `tensors`.
 
     Whatever the JSON says, no code of its author runs. Since each tensor can be used only once, a
@@ -116,7 +113,7 @@ def _where(path: KeyPath) -> str:
 
 
 def _flatten_mapping(
-    mapping: Mapping[Any, object], tensors: dict[str, torch.Tensor], path: KeyPath
+    mapping: Mapping[Any, object], tensors: dict[str, npt.NDArray[Any]], path: KeyPath
 ) -> dict[str, Any]:
     for key in mapping:
         if type(key) not in (str, int):
@@ -128,21 +125,8 @@ def _flatten_mapping(
     return {"$dict": pairs}
 
 
-def _flatten_tensor(
-    tensor: torch.Tensor, tensors: dict[str, torch.Tensor], path: KeyPath
-) -> dict[str, Any]:
-    if tensor.dtype not in TENSOR_DTYPES or tensor.layout != torch.strided or tensor.is_meta:
-        raise TypeError(
-            f"{_where(path)}: a tensor of {tensor.dtype}, {tensor.layout}, on {tensor.device} "
-            "cannot be stored in a checkpoint"
-        )
-    name = _add(tensor.detach(), tensors, path)
-    order = _dimension_order(tensor)
-    return {"$tensor": name} if order is None else {"$tensor": name, "order": order}
-
-
 def _flatten_array(
-    array: npt.NDArray[Any], is_array: bool, tensors: dict[str, torch.Tensor], path: KeyPath
+    array: npt.NDArray[Any], is_array: bool, tensors: dict[str, npt.NDArray[Any]], path: KeyPath
 ) -> dict[str, Any]:
     try:
         dtype = _dtype_to_json(array.dtype)
@@ -151,40 +135,25 @@ def _flatten_array(
         known = False
     if not known:
         raise TypeError(f"{_where(path)}: an array of {array.dtype} cannot be stored")
-    contents = np.frombuffer(array.tobytes(), np.uint8).copy()  # a copy: tensors are writable
-    name = _add(torch.from_numpy(contents), tensors, path)
     tag = "$array" if is_array else "$scalar"
+    if array.dtype.str in TENSOR_DTYPES:
+        return {tag: _add(array, tensors, path)}
+    name = _add(np.frombuffer(array.tobytes(), np.uint8), tensors, path)
     return {tag: name, "dtype": dtype, "shape": list(array.shape)}
 
 
-def _add(tensor: torch.Tensor, tensors: dict[str, torch.Tensor], path: KeyPath) -> str:
-    """Put a tensor among the others, under a name that no other has."""
+def _add(array: npt.NDArray[Any], tensors: dict[str, npt.NDArray[Any]], path: KeyPath) -> str:
+    """Put an array among the others, under a name that no other has."""
     readable = "/".join(map(str, path)).encode("utf-8", "backslashreplace").decode("utf-8")
     name, number = readable, 1
     while name in tensors or name == RESERVED_NAME:  # keys may contain slashes, 1 may be "1"
         number += 1
         name = f"{readable}~{number}"
-    tensors[name] = tensor
+    tensors[name] = array
     return name
 
 
-def _dimension_order(tensor: torch.Tensor) -> list[int] | None:
-    """The dimensions from the outermost in memory to the innermost; None if first to last.
-
-    Optimizers are faster, and some of their kernels only right, if a moment lies in memory as its
-    weights do. Tensors with gaps or overlaps come back without them, in the usual order.
-    """
-    dims = range(tensor.dim())
-    actual = tensor.stride()
-    order = sorted(dims, key=lambda dim: (-actual[dim], -tensor.shape[dim]))
-    stride, strides = 1, [0] * tensor.dim()
-    for dim in reversed(order):
-        strides[dim] = stride
-        stride *= max(tensor.shape[dim], 1)
-    return order if order != list(dims) and strides == list(actual) else None
-
-
-def _untag(tag: str, tree: Mapping[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
+def _untag(tag: str, tree: Mapping[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Any:
     content = tree[tag]
     match tag:
         case "$int":
@@ -200,31 +169,22 @@ def _untag(tag: str, tree: Mapping[str, Any], tensors: dict[str, torch.Tensor]) 
             return tuple(unflatten(item, tensors) for item in content)
         case "$dict":
             return {unflatten(key, tensors): unflatten(item, tensors) for key, item in content}
-        case "$tensor":
-            return _unflatten_tensor(tensors.pop(content), tree.get("order"))
         case "$array" | "$scalar":
-            array = _unflatten_array(tensors.pop(content), tree["dtype"], tree["shape"])
+            array = tensors.pop(content)
+            if "dtype" in tree:
+                array = _unflatten_array(array, tree["dtype"], tree["shape"])
             return array if tag == "$array" else array[()]
     raise ValueError(f"an unknown tag {tag}")
 
 
-def _unflatten_tensor(tensor: torch.Tensor, order: Sequence[int] | None) -> torch.Tensor:
-    if order is None:
-        return tensor
-    if sorted(order) != list(range(tensor.dim())):
-        raise ValueError(f"{order} is no order of {tensor.dim()} dimensions")
-    back = [order.index(dim) for dim in range(tensor.dim())]
-    return tensor.permute(*order).contiguous().permute(*back)
-
-
 def _unflatten_array(
-    contents: torch.Tensor, dtype_json: object, shape: Sequence[int]
+    contents: npt.NDArray[Any], dtype_json: object, shape: Sequence[int]
 ) -> npt.NDArray[Any]:
     dtype = _dtype_from_json(dtype_json)
     size = math.prod(shape) * dtype.itemsize
-    if contents.dtype != torch.uint8 or contents.dim() != 1 or contents.numel() != size:
+    if contents.dtype != np.uint8 or contents.ndim != 1 or contents.size != size:
         raise ValueError(f"the bytes of an array are not those of {dtype} of shape {shape}")
-    array: npt.NDArray[Any] = np.ndarray(tuple(shape), dtype, contents.numpy()).copy()
+    array: npt.NDArray[Any] = np.ndarray(tuple(shape), dtype, contents).copy()
     check_bools(array)
     return array
 

@@ -14,12 +14,12 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import safetensors
-import safetensors.torch
-import torch
+import safetensors.numpy
 
 from keisei.checkpoints.manifest import (
     CONFIG,
@@ -55,8 +55,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-_NO_METADATA: Final[Mapping[str, Any]] = MappingProxyType({})
-
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
@@ -66,10 +64,9 @@ class Checkpoint:
     timestep: int
     update: int
     state: dict[str, Any] = field(repr=False)
-    """Tensors are on the CPU and mappings are dictionaries, otherwise as it was handed in."""
+    """As it was handed in, with dictionaries for all mappings."""
 
     config_json: str = field(repr=False)
-    metadata: dict[str, Any]
 
 
 def save_checkpoint(
@@ -80,7 +77,6 @@ def save_checkpoint(
     state: State,
     config_json: str,
     keep: int,
-    metadata: Mapping[str, Any] = _NO_METADATA,
 ) -> Path:
     """Write a checkpoint, then remove those that are older than the newest `keep`.
 
@@ -92,10 +88,9 @@ def save_checkpoint(
         timestep: Plies played. Names the checkpoint; the highest timestep is the newest.
         update: Updates of the network so far.
         state: What `keisei.checkpoints.state_tree` can store. The entries ``model`` and ``ema``, if
-            present, are complete state dictionaries of a network.
+            present, are all weights of a network.
         config_json: The effective configuration; kept as it is.
         keep: How many checkpoints stay, this one included.
-        metadata: Further facts for the manifest: numbers, texts, lists and mappings of them.
 
     Returns:
         The checkpoint's directory.
@@ -107,7 +102,7 @@ def save_checkpoint(
     if timestep < 0 or update < 0 or keep < 1:
         raise ValueError(f"{timestep=} and {update=} must not be negative, {keep=} at least 1")
     contents = _contents(state, config_json)
-    contents[MANIFEST] = manifest_bytes(new_manifest(timestep, update, metadata, contents))
+    contents[MANIFEST] = manifest_bytes(new_manifest(timestep, update, contents))
 
     aside = directory / f"{UNFINISHED}{timestep:012d}-{secrets.token_hex(4)}"
     try:
@@ -159,7 +154,6 @@ def load_checkpoint(path: Path) -> Checkpoint:
         update=manifest.update,
         state=state,
         config_json=_parse_text(path / CONFIG, contents[CONFIG]),
-        metadata=manifest.metadata,
     )
 
 
@@ -183,7 +177,7 @@ def load_newest(directory: Path) -> Checkpoint | None:
     return None
 
 
-def load_model_weights(path: Path) -> tuple[dict[str, torch.Tensor], str]:
+def load_model_weights(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
     """The network of a checkpoint, its averaged weights if there are any, and the configuration.
 
     No other files are read.
@@ -205,7 +199,7 @@ def playing_weights(manifest: Manifest) -> str:
 def _contents(state: State, config_json: str) -> dict[str, bytes]:
     """Every file but the manifest."""
     structure: dict[str, Any] = {}
-    tensors: dict[str, dict[str, torch.Tensor]] = {TENSORS: {}}
+    tensors: dict[str, dict[str, npt.NDArray[Any]]] = {TENSORS: {}}
     for key, value in state.items():
         if not isinstance(key, str):
             raise TypeError(f"the state's own keys must be str, not {key!r}")
@@ -213,10 +207,10 @@ def _contents(state: State, config_json: str) -> dict[str, bytes]:
             structure[key] = flatten(value, tensors[TENSORS], (key,))
             continue
         if not isinstance(value, Mapping) or not all(
-            isinstance(name, str) and isinstance(weight, torch.Tensor)
+            isinstance(name, str) and isinstance(weight, np.ndarray)
             for name, weight in value.items()
         ):
-            raise TypeError(f"{key}: not a state dictionary, which holds names and tensors only")
+            raise TypeError(f"{key}: not the weights of a network, which are named arrays")
         tensors[WEIGHTS[key]] = {}
         structure[key] = flatten(value, tensors[WEIGHTS[key]])
     return {
@@ -226,24 +220,18 @@ def _contents(state: State, config_json: str) -> dict[str, bytes]:
     }
 
 
-def _tensor_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
-    """A safetensors file: each tensor on its own, even if it shares memory with another."""
-    alone = {}
-    seen = set()
-    for name, tensor in tensors.items():
-        dense = tensor.cpu().contiguous()
-        memory = dense.untyped_storage().data_ptr()
-        alone[name] = dense.clone() if memory in seen else dense
-        seen.add(memory)
-    return safetensors.torch.save(alone, metadata={"format": "pt"})
+def _tensor_bytes(tensors: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    return safetensors.numpy.save(
+        {name: np.array(array, order="C") for name, array in tensors.items()},
+        metadata={"format": "np"},
+    )
 
 
-def _parse_tensors(path: Path, data: bytes) -> dict[str, torch.Tensor]:
+def _parse_tensors(path: Path, data: bytes) -> dict[str, npt.NDArray[Any]]:
     try:
-        tensors = safetensors.torch.load(data)
-        for tensor in tensors.values():
-            if tensor.dtype == torch.bool:
-                check_bools(tensor.numpy())
+        tensors = safetensors.numpy.load(data)
+        for array in tensors.values():
+            check_bools(array)
     except (safetensors.SafetensorError, KeyError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: not a valid safetensors file: {error}") from error
     return tensors

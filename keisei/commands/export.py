@@ -40,9 +40,9 @@ def export(
     with progress_bar() as progress:
         progress.add_task("exporting", total=None)
 
-        from keisei.network.loading import load_stored
+        from keisei.network.loading import read_network
 
-        network = load_stored(model)
+        network = read_network(model)
 
         from keisei.network.onnx.onnx_export import export_onnx
 

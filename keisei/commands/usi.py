@@ -46,14 +46,14 @@ def usi(
         for chatty in ("numba", "matplotlib", "torch"):
             logging.getLogger(chatty).setLevel(logging.WARNING)
 
-    from keisei.network.loading import read_network
+    from keisei.network.loading import open_network
     from keisei.usi.engine import Engine
     from keisei.usi.usi_io import Output, lines_from
 
     stdout = sys.stdout
     with redirect_stdout(sys.stderr):  # a library that prints must not disturb the GUI
         engine = Engine(
-            read_network(model),  # before the first word: from then on GUIs expect quick answers
+            open_network(model),  # before the first word: from then on GUIs expect quick answers
             Output(stdout),
             name=model.stem,
             settings=settings,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from keisei.config_schema import AppConfig
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.score import Score
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.predictor import Network
 from keisei.players.network_players import PolicyPlayer
 from keisei.players.spec import make_player
 from keisei.shogi.notation.record import GameRecord
@@ -38,12 +38,12 @@ def manner_of_play(temperature: float, mate_plies: int) -> str:
 
 
 def measure(
-    inference: TorchPredictor, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
+    network: Network, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
 ) -> Measurement:
     """Play a network against the opponents of ``config.evaluation``."""
     settings = config.evaluation
     player = PolicyPlayer(
-        inference,
+        network,
         name=NETWORK,
         identity=NETWORK,
         temperature=settings.temperature,
@@ -60,7 +60,7 @@ def measure(
     scores: dict[str, Score] = {}
     records: list[GameRecord] = []
     for word in settings.opponents:
-        opponent = make_player(word, threads=inference.compute.threads)
+        opponent = make_player(word, threads=network.threads)
         try:
             result = play_match(player, opponent, match)
         finally:

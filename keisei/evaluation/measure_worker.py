@@ -127,15 +127,14 @@ def _answer(directory: Path) -> None:
     # Imported this late: it takes seconds, in which the priority is low and stdin watched already.
     from keisei.config_schema import DeviceConfig
     from keisei.evaluation.measure import measure
-    from keisei.network.loading import predictor_of
-    from keisei.network.stored import load_stored_network
+    from keisei.network.loading import read_network
     from keisei.system import read_bytes, write_atomically
 
     request = Request.model_validate_json(read_bytes(directory / REQUEST))
-    network = load_stored_network(request.checkpoint)
+    stored = read_network(request.checkpoint)
     result = measure(
-        predictor_of(network, DeviceConfig(device="cpu", torch_threads=1)),
-        network.config,
+        stored.network(DeviceConfig(device="cpu", torch_threads=1)),
+        stored.config,
         games=request.games,
         seed=request.seed,
         sample_games=request.sample_games,

@@ -26,7 +26,7 @@ from keisei.evaluation.ladder import (
 from keisei.evaluation.match import MatchSettings
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.evaluation.score import Score
-from keisei.network.stored import load_stored_network
+from keisei.network.loading import read_network
 from keisei.players.player import Player
 from keisei.players.spec import policy_player
 from keisei.runs.run_files import CHECKPOINTS
@@ -171,7 +171,7 @@ def spread(paths: Sequence[Path], wanted: int) -> list[Path]:
 
 
 def _load(path: Path, device: DeviceConfig) -> Checkpoint:
-    network = load_stored_network(path)
+    network = read_network(path)
     return Checkpoint(network.timestep, policy_player(network, device))
 
 

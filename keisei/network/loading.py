@@ -1,46 +1,115 @@
-"""Networks by where they lie, ready to be asked: those of runs and checkpoints, and ONNX files.
+"""Networks from disk: those of runs and checkpoints, and ONNX files.
 
-Torch is imported only for those that need it.
+Only what a network's type needs is imported, and nothing in a file can run code.
 """
 
+import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from keisei.config_schema import DeviceConfig
-from keisei.errors import KeiseiError
+from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
+from keisei.checkpoints.rotation import list_checkpoints
+from keisei.checkpoints.store import load_model_weights, playing_weights
+from keisei.config_schema import AppConfig, DeviceConfig
+from keisei.errors import CheckpointError, KeiseiError
+from keisei.network.model_factory import make_network, network_type, resolve
 from keisei.network.onnx.onnx_model import SUFFIX, load_onnx
-from keisei.network.predictor import Predictor
+from keisei.network.predictor import Network, Predictor, Weights
+from keisei.runs import run_files
+from keisei.shogi.features import FeatureSpec, feature_spec
 
-if TYPE_CHECKING:
-    from keisei.network.stored import StoredNetwork
-    from keisei.network.towers.torch_predictor import TorchPredictor
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class LoadedNetwork(NamedTuple):
-    """A network, and how its run measures it."""
+    """A network that is ready to predict, and how it plays when its run measures it."""
 
     predictor: Predictor
     name: str
-    """What people call it."""
+    """For people: ``quickstart@163840``."""
 
     identity: str
-    """What it is, exactly."""
+    """Its name and a digest of its weights: no other network has the same."""
 
     temperature: float
-    """Of its moves, when it plays by its policy; 0: always the likeliest."""
+    """Temperature of its moves when it plays by its policy; 0: always the likeliest."""
 
     mate_plies: int
-    """Mates of up to so many plies are played whatever the policy says; 0: none."""
+    """Mates of up to this many plies are played whatever the policy says; 0: none."""
 
     ply_limit: int
     """The ply at which its games are drawn. Networks see how far that is."""
 
 
+@dataclass(frozen=True, eq=False)
+class StoredNetwork:
+    """The weights of a network as a checkpoint holds them, and the settings they belong to."""
+
+    path: Path
+    """The checkpoint."""
+
+    weights: Weights = field(repr=False)
+    config: AppConfig = field(repr=False)
+    timestep: int
+    """Plies that it had learned from."""
+
+    digest: str
+    """SHA-256 of the file with its weights."""
+
+    @property
+    def spec(self) -> FeatureSpec:
+        """The planes that it reads."""
+        return feature_spec(self.config.env.input_features)
+
+    @property
+    def run(self) -> str:
+        """Name of its run: ``quickstart``."""
+        return self.path.resolve().parent.parent.name
+
+    @property
+    def name(self) -> str:
+        """Run and step, for people: ``quickstart@163840``."""
+        return f"{self.run}@{self.timestep}"
+
+    @property
+    def identity(self) -> str:
+        """Its name and a digest of its weights: no other network has the same."""
+        return f"{self.name}#{self.digest[:12]}"
+
+    def network(self, device: DeviceConfig) -> Network:
+        """Set it up on a device.
+
+        Raises:
+            CheckpointError: The weights do not belong to the settings.
+        """
+        try:
+            network = make_network(self.config, device)
+            network.load_weights(self.weights)
+        except KeiseiError as error:
+            raise CheckpointError(f"{self.path}: {error}") from error
+        return network
+
+    def loaded(self, device: DeviceConfig) -> LoadedNetwork:
+        """Set it up on a device, with its name and how its run measures it."""
+        usual = self.config.evaluation
+        return LoadedNetwork(
+            self.network(device),
+            self.name,
+            self.identity,
+            usual.temperature,
+            usual.mate_plies,
+            usual.ply_limit,
+        )
+
+
 def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> LoadedNetwork:
-    """The network of a run, a checkpoint or an ONNX file.
+    """Load the network of a run, a checkpoint or an ONNX file.
 
     Args:
         path: of any of them, or the name of a run in ``runs``.
@@ -50,7 +119,7 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
     Raises:
         KeiseiError: There is none, or it is damaged; the message says why.
     """
-    if _is_onnx(path):
+    if is_onnx(path):
         model = load_onnx(path, threads, device=device)
         return LoadedNetwork(
             model,
@@ -61,71 +130,84 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
             model.ply_limit,
         )
     chosen = device_config(device, threads)
-    return loaded_network(load_stored(path), chosen)
+    return _newest_good(path, lambda checkpoint: _read(checkpoint).loaded(chosen))
 
 
-def read_network(path: Path) -> Callable[[int], LoadedNetwork]:
-    """The network of `load_network`, read but not set up: that is done for a number of threads.
+def open_network(path: Path) -> Callable[[int], LoadedNetwork]:
+    """Read the network of `load_network` now; the result sets it up for a number of threads.
 
-    Reading is the longer part by far, because of the import of torch.
+    Reading is by far the longer part, because of the imports.
 
     Raises:
         KeiseiError: There is none, or it is damaged; the message says why.
     """
-    if _is_onnx(path):
+    if is_onnx(path):
         return lambda threads: load_network(path, threads=threads)
-    stored = load_stored(path)
-    return lambda threads: loaded_network(stored, device_config("cpu", threads))
+    stored = read_network(path)
+    resolve(network_type(stored.config.model.type).network, str(path))
+    return lambda threads: stored.loaded(device_config("cpu", threads))
 
 
-def _is_onnx(path: Path) -> bool:
-    return path.suffix.lower() == SUFFIX and not path.is_dir()
+def read_network(path: Path) -> StoredNetwork:
+    """Read the weights of a checkpoint, or of the newest good checkpoint of a run.
 
-
-def load_stored(path: Path) -> "StoredNetwork":
-    """The network of a run or a checkpoint.
+    Args:
+        path: of a run, of one of its checkpoints, or the name of a run in ``runs``.
 
     Raises:
-        KeiseiError: There is none, it is damaged, or torch is not installed.
+        CheckpointError: There is none, or it is damaged; the message says why.
     """
-    try:
-        from keisei.network.stored import load_stored_network
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise KeiseiError(
-            f"{path}: runs and checkpoints need torch, which is not installed; an ONNX file needs "
-            "none: keisei export writes it, on a machine that has torch"
-        ) from error
-    return load_stored_network(path)
-
-
-def loaded_network(network: "StoredNetwork", device: DeviceConfig) -> LoadedNetwork:
-    """A stored network that is loaded already."""
-    usual = network.config.evaluation
-    return LoadedNetwork(
-        predictor_of(network, device),
-        network.name,
-        network.identity,
-        usual.temperature,
-        usual.mate_plies,
-        usual.ply_limit,
-    )
-
-
-def predictor_of(network: "StoredNetwork", device: DeviceConfig) -> "TorchPredictor":
-    """A stored network, ready to be asked."""
-    from keisei.network.towers.device import choose_compute
-    from keisei.network.towers.torch_predictor import TorchPredictor
-
-    compute = choose_compute(device)
-    return TorchPredictor(compute.prepare(network.model), compute, network.spec)
+    return _newest_good(path, _read)
 
 
 def device_config(device: str, threads: int) -> DeviceConfig:
-    """Where networks compute, and with how many threads of torch; 0: one for each core."""
+    """Settings of a network that only predicts, on a device with some threads; 0: one per core."""
     try:
-        # Whoever is only asked need not be repeatable bit by bit on a GPU, and starts sooner.
+        # Play need not be repeatable bit by bit on a GPU, and starts sooner without.
         return DeviceConfig(device=device, torch_threads=threads, deterministic=False)
     except ValidationError as error:
         raise KeiseiError(f"device {device}: {error.errors()[0]['msg']}") from None
+
+
+def is_onnx(path: Path) -> bool:
+    """Whether a path names an ONNX file."""
+    return path.suffix.lower() == SUFFIX and not path.is_dir()
+
+
+def _newest_good(path: Path, load: Callable[[Path], Result]) -> Result:
+    """What `load` makes of the newest checkpoint that it does not refuse."""
+    reasons = []
+    for checkpoint in reversed(_candidates(path)):
+        try:
+            return load(checkpoint)
+        except CheckpointError as error:
+            reasons.append(str(error))
+            logger.warning("skipping a bad checkpoint: %s", error)
+    raise CheckpointError(f"no network can be loaded from {path}: {'; '.join(reasons)}")
+
+
+def _candidates(path: Path) -> list[Path]:
+    """The checkpoints that `path` may mean, the newest last."""
+    for place in run_files.run_places(path):
+        if (place / MANIFEST).is_file():
+            return [place]
+        for directory in (place / run_files.CHECKPOINTS, place):
+            if found := list_checkpoints(directory) if directory.is_dir() else []:
+                return found
+        if (place / run_files.CONFIG).is_file():
+            raise CheckpointError(f"the run {place} has no checkpoint yet")
+    raise CheckpointError(f"there is no run or checkpoint {path}")
+
+
+def _read(path: Path) -> StoredNetwork:
+    weights, config_json = load_model_weights(path)
+    try:
+        config = AppConfig.model_validate_json(config_json)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
+        raise CheckpointError(f"{path / CONFIG}: settings unknown here: {problems}") from error
+    manifest = read_manifest(path)
+    digest = manifest.files[playing_weights(manifest)].sha256
+    return StoredNetwork(path, weights, config, manifest.timestep, digest)

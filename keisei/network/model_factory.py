@@ -1,5 +1,10 @@
-"""`model_factory`: networks by the name of their type.
+"""The registry of network types, and `model_factory`: models by the name of their type.
 
+A type is registered once, with what builds its model, what predicts with it and what trains it.
+Only the code that a type needs is imported, and only when it is needed: importing this module needs
+no torch.
+
+>>> from keisei.config_schema import ModelConfig
 >>> model = build_model(ModelConfig(tower_depth=1, tower_width=8), in_planes=46)
 >>> type(model).__name__, model.in_planes
 ('ActorCriticResTower', 46)
@@ -7,69 +12,129 @@
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Final, TypeVar
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from keisei.config_schema import ModelConfig
-from keisei.errors import ModelError
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.resnet import ActorCriticResTower
-from keisei.network.towers.transformer import SquareTransformer
+from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
+from keisei.errors import KeiseiError, ModelError
+from keisei.network.predictor import Network
 
-PLUGIN_GROUP: Final = "keisei.network"
+if TYPE_CHECKING:
+    from keisei.network.towers.model import ActorCritic
+
+PLUGIN_GROUP: Final = "keisei.models"
 """The entry-point group in which packages register model types: a name and a class."""
 
-ModelMaker = Callable[..., ActorCritic]
-"""``make(in_planes, **settings)``, with the settings of `ModelConfig` but its type."""
+ModelMaker = Callable[..., "ActorCritic"]
+"""``make(in_planes, **settings)``, with all settings of `ModelConfig` except its type."""
 
 Maker = TypeVar("Maker", bound=ModelMaker)
 
-_registry: dict[str, ModelMaker] = {}
+
+@dataclass(frozen=True)
+class NetworkType:
+    """The parts of a network type, each as ``module:name`` or as the object itself."""
+
+    model: str | ModelMaker
+    """Builds the model."""
+
+    network: str
+    """``make_network(config, device) -> Network``: a model that predicts, on its device."""
+
+    learner: str
+    """``make_learner(config, *, seed, random, ranks) -> Learner``: trains a model by PPO."""
+
+
+def tower(model: str | ModelMaker) -> NetworkType:
+    """A type of tower: computed and trained by torch."""
+    return NetworkType(
+        model=model,
+        network="keisei.network.towers.torch_predictor:make_network",
+        learner="keisei.ppo.agent:make_agent",
+    )
+
+
+_registry: dict[str, NetworkType] = {
+    "resnet": tower("keisei.network.towers.resnet:ActorCriticResTower"),
+    "transformer": tower("keisei.network.towers.transformer:SquareTransformer"),
+}
 
 
 def register_model(name: str) -> Callable[[Maker], Maker]:
-    """Register the class or function below as the model type called `name`."""
+    """Register the class or function below as the type of tower called `name`."""
 
     def register(maker: Maker) -> Maker:
         if name in _registry:
             raise ValueError(f"there is already a model type {name!r}")
-        _registry[name] = maker
+        _registry[name] = tower(maker)
         return maker
 
     return register
 
 
-register_model("resnet")(ActorCriticResTower)
-register_model("transformer")(SquareTransformer)
-
-
 def registered_models() -> tuple[str, ...]:
-    """The model types there are, those of plug-ins included."""
+    """Names of all model types, those of plug-ins included."""
     plugins = (entry.name for entry in entry_points(group=PLUGIN_GROUP))
     return tuple(dict.fromkeys((*_registry, *plugins)))
 
 
-def model_factory(model_type: str, in_planes: int, **settings: object) -> ActorCritic:
-    """A new network of a type, for so many input planes, with the settings that the type takes."""
-    maker = _maker(model_type)
+def network_type(name: str) -> NetworkType:
+    """The type called `name`.
+
+    Raises:
+        ModelError: There is none; the message lists those there are.
+    """
+    if name in _registry:
+        return _registry[name]
+    for entry in entry_points(group=PLUGIN_GROUP, name=name):
+        return tower(entry.load())
+    raise ModelError(
+        f"model type {name!r} does not exist; there are {', '.join(registered_models())}"
+    )
+
+
+def resolve(part: str | Callable[..., Any], needed_by: str) -> Callable[..., Any]:
+    """Import a part of a type; `needed_by` is what the error names if a package is missing.
+
+    Raises:
+        KeiseiError: Torch is needed and not installed.
+    """
+    if not isinstance(part, str):
+        return part
+    try:
+        found: Callable[..., Any] = resolve_name(part)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise KeiseiError(f"{needed_by} needs torch, which is not installed") from error
+    return found
+
+
+def model_factory(model_type: str, in_planes: int, **settings: object) -> "ActorCritic":
+    """Build a new model of a type for `in_planes` planes, with the settings that the type takes.
+
+    Raises:
+        ModelError: There is no such type, or it does not take such settings.
+    """
+    maker = resolve(network_type(model_type).model, f"a model of type {model_type!r}")
     try:
         inspect.signature(maker).bind(in_planes, **settings)
     except TypeError as error:
         raise ModelError(f"model type {model_type!r}: {error}") from error
-    return maker(in_planes, **settings)
+    model: ActorCritic = maker(in_planes, **settings)
+    return model
 
 
-def build_model(config: ModelConfig, in_planes: int) -> ActorCritic:
-    """The network that a configuration asks for."""
+def build_model(config: ModelConfig, in_planes: int) -> "ActorCritic":
+    """Build the model of a configuration, with random weights."""
     return model_factory(config.type, in_planes, **config.model_dump(exclude={"type"}))
 
 
-def _maker(model_type: str) -> ModelMaker:
-    if model_type in _registry:
-        return _registry[model_type]
-    for entry in entry_points(group=PLUGIN_GROUP, name=model_type):
-        maker: ModelMaker = entry.load()
-        return maker
-    raise ModelError(
-        f"model type {model_type!r} does not exist; there are {', '.join(registered_models())}"
-    )
+def make_network(config: AppConfig, device: DeviceConfig) -> Network:
+    """Build the network of a configuration, with random weights, ready to predict on `device`."""
+    name = config.model.type
+    make = resolve(network_type(name).network, f"a network of type {name!r}")
+    network: Network = make(config, device)
+    return network

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keisei.network.predictor import Predictor, draw
+from keisei.network.predictor import Predictor, sample_policy
 from keisei.players.player import Columns
 from keisei.search.gumbel import TreeSearch
 from keisei.search.mates import MateRule
@@ -42,7 +42,9 @@ class PolicyPlayer:
         """Choose in all games, with one call of the network."""
         prediction = self.predictor.predict(env.observe(games))
         if self._temperature > 0.0:
-            legal_indices = draw(prediction.log_probs / np.float32(self._temperature), random)
+            legal_indices = sample_policy(
+                prediction.log_probs / np.float32(self._temperature), random
+            )
         else:
             legal_indices = np.argmax(prediction.log_probs, axis=1)
         mates = self._mate_rule.legal_indices(env, games)

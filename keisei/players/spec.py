@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from keisei.config_schema import DeviceConfig
 from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
-from keisei.network.loading import LoadedNetwork, load_network, loaded_network
+from keisei.network.loading import LoadedNetwork, load_network
 from keisei.players.bots import (
     AlphaBetaPlayer,
     Careless,
@@ -38,7 +38,7 @@ from keisei.players.usi_player import UsiPlayer
 from keisei.usi.client import Limit, UsiSettings
 
 if TYPE_CHECKING:
-    from keisei.network.stored import StoredNetwork
+    from keisei.network.loading import StoredNetwork
 
 Value = TypeVar("Value")
 
@@ -203,7 +203,7 @@ def _policy_player(word: _Word, network: LoadedNetwork) -> Player:
 
 def policy_player(network: "StoredNetwork", device: DeviceConfig) -> Player:
     """A stored network as a player, by its policy alone, as its run measures it."""
-    return _policy_player(_Word(network.name, network.name, {}), loaded_network(network, device))
+    return _policy_player(_Word(network.name, network.name, {}), network.loaded(device))
 
 
 def _search_player(word: _Word, network: LoadedNetwork, simulations: str) -> Player:

@@ -4,8 +4,8 @@ import copy
 import logging
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,16 @@ from torch import Tensor
 
 from keisei.config_schema import AppConfig, PPOConfig
 from keisei.errors import KeiseiError
+from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
-from keisei.network.stored import StoredNetwork
-from keisei.network.towers.device import Compute
+from keisei.network.towers.device import Compute, choose_compute, learner_device
+from keisei.network.towers.heads import legal_log_probs
 from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.towers.torch_predictor import TorchPredictor, model_weights, weight_tensors
 from keisei.network.towers.weights import load_weights
 from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.distributed import Ranks
+from keisei.ppo.distributed import TorchRanks
+from keisei.ppo.learner import LearnSettings, Ranks, TrainingDivergedError, UpdateStats
 from keisei.ppo.losses import (
     LossTerms,
     LossWeights,
@@ -30,12 +32,19 @@ from keisei.ppo.losses import (
     entropy,
     explained_variance,
     kl_divergence,
-    legal_log_probs,
     normalized,
     ppo_loss,
 )
 from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.shogi.features import FeatureSpec
+from keisei.ppo.resources import learner_threads
+from keisei.ppo.torch_state import (
+    TorchProfiler,
+    restore_torch_rng,
+    to_arrays,
+    to_tensors,
+    torch_rng_state,
+)
+from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.timing import Stopwatch
 
 logger = logging.getLogger(__name__)
@@ -45,25 +54,26 @@ AUTO_GPU_MINIBATCH = 8_192
 SMALLEST_MINIBATCH = 16
 
 
-class TrainingDivergedError(KeiseiError):
-    """The loss has been no number for too long: the run stops, its last checkpoint is good."""
-
-
-@dataclass(frozen=True)
-class UpdateStats:
-    """What an update did, averaged over its minibatches."""
-
-    metrics: dict[str, float]
-    samples: int
-    """Samples that the network was trained on, over all epochs, in all ranks."""
-
-
 class _Gradient(IntEnum):
     """How it went to compute one; of several ranks, the least counts."""
 
     NO_MEMORY = 0
     NON_FINITE = 1
     FINE = 2
+
+
+def make_agent(
+    config: AppConfig, *, seed: int, random: np.random.Generator, ranks: Ranks
+) -> "PPOAgent":
+    """The agent of one learner, on its device, with the cores that its workers leave to it."""
+    device = learner_device(config.device.device, ranks.local_rank, ranks.size)
+    own = {
+        "device": str(device),
+        "torch_threads": learner_threads(config, ranks, on_cpu=device.type == "cpu"),
+    }
+    compute = choose_compute(config.device.model_copy(update=own))
+    torch.manual_seed(seed)
+    return PPOAgent(config, compute, feature_spec(config.env.input_features), random, ranks)
 
 
 class PPOAgent:
@@ -85,7 +95,7 @@ class PPOAgent:
         """The learners whose gradients are averaged with these."""
 
         self.model: ActorCritic = compute.prepare(build_model(config.model, spec.num_planes))
-        self.network: ActorCritic = compute.compiled(self.model)
+        compute.compiled(self.model)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             lr=config.ppo.learning_rate,
@@ -99,15 +109,16 @@ class PPOAgent:
         self.stopwatch = Stopwatch()
         """Runs while the network computes, acting or learning."""
 
-        self.predictor = TorchPredictor(self.network, compute, spec, self.stopwatch)
+        self.network = TorchPredictor(self.model, compute, spec, self.stopwatch)
         self.minibatch_size = self._first_minibatch_size()
         self._maker = MinibatchMaker(spec, compute)
         self._bad_minibatches = 0
 
     @property
-    def best_model(self) -> ActorCritic:
-        """The network to play with: the average of the weights where there is one."""
-        return self.average if self.average is not None else self.model
+    def best_network(self) -> TorchPredictor:
+        """The network to evaluate: the averaged weights where there are any."""
+        best = self.average if self.average is not None else self.model
+        return TorchPredictor(best, self.compute, self.spec)
 
     @property
     def fingerprint(self) -> int:
@@ -132,9 +143,10 @@ class PPOAgent:
                 "some learners compute in float16 and others do not, so that their gradients have "
                 "no common scale: set device.mixed_precision to off, bf16 or fp16"
             )
-        for network in (self.model, self.average):
-            if network is not None:
-                self.ranks.broadcast_weights(network)
+        if isinstance(self.ranks, TorchRanks):
+            for model in (self.model, self.average):
+                if model is not None:
+                    self.ranks.broadcast_weights(model)
 
     def stay_together(self) -> None:
         """Take the first rank's weights again, should others have become unlike them.
@@ -149,18 +161,20 @@ class PPOAgent:
     def learn(
         self,
         buffer: ExperienceBuffer,
-        *,
-        learning_rate: float,
-        entropy_weight: float,
+        settings: LearnSettings,
         on_epoch: Callable[[int], None] = lambda epoch: None,
     ) -> UpdateStats:
-        """Improve the network by the experience of a finished rollout."""
+        """Improve the network by the experience of a finished rollout.
+
+        Raises:
+            TrainingDivergedError: The loss has been non-finite for too long.
+        """
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = settings.learning_rate
         weights = LossWeights(
             clip_range=self.settings.clip_range,
             value=self.settings.value_weight,
-            entropy=entropy_weight,
+            entropy=settings.entropy_weight,
             ema_kl=self.settings.ema_kl,
         )
         totals = _Averages()
@@ -177,55 +191,85 @@ class PPOAgent:
         returns = torch.from_numpy(buffer.returns[buffer.learns_value])
         metrics["losses/explained_variance"] = explained_variance(values, returns)
         metrics = dict(zip(metrics, self.ranks.means(list(metrics.values())), strict=True))
-        metrics["charts/learning_rate"] = learning_rate
-        metrics["charts/entropy_weight"] = entropy_weight
+        metrics["charts/learning_rate"] = settings.learning_rate
+        metrics["charts/entropy_weight"] = settings.entropy_weight
         metrics["charts/minibatch_size"] = float(self.minibatch_size)
         metrics["charts/epochs_done"] = float(epochs_done)
         return UpdateStats(metrics, totals.samples * self.ranks.size)
 
     def state(self) -> dict[str, Any]:
-        """Everything that learning depends on."""
+        """Everything that learning depends on: plain values and arrays."""
         state: dict[str, Any] = {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "scaler": self.scaler.state_dict(),
+            "model": model_weights(self.model),
+            "optimizer": to_arrays(self.optimizer.state_dict()),
+            "scaler": to_arrays(self.scaler.state_dict()),
             "minibatch_size": self.minibatch_size,
             "bad_minibatches": self._bad_minibatches,
+            "torch_rng": to_arrays(torch_rng_state()),
         }
         if self.average is not None:
-            state["ema"] = self.average.state_dict()
+            state["ema"] = model_weights(self.average)
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to what `state` returned."""
         try:
-            self.model.load_state_dict(state["model"])
+            self.model.load_state_dict(weight_tensors(state["model"]))
         except RuntimeError as error:
             raise KeiseiError(
                 "the network of the checkpoint is another one than the settings ask for; a run "
-                "keeps its network. To go on with other settings, begin a new run with "
+                "keeps its network. To continue with other settings, start a new run with "
                 "run.start_from set to this one"
             ) from error
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.scaler.load_state_dict(state["scaler"])
+        self.optimizer.load_state_dict(to_tensors(state["optimizer"]))
+        self._lay_out_moments()
+        self.scaler.load_state_dict(to_tensors(state["scaler"]))
         self.minibatch_size = int(state["minibatch_size"])
         self._bad_minibatches = int(state["bad_minibatches"])
         if self.average is not None:
-            self.average.load_state_dict(state["ema"])
+            self.average.load_state_dict(weight_tensors(state["ema"]))
+        restore_torch_rng(to_tensors(state["torch_rng"]))
 
-    def start_from(self, network: StoredNetwork) -> None:
+    def _lay_out_moments(self) -> None:
+        """Put the optimizer's moments into the memory layout of their weights.
+
+        Optimizers are faster, and some of their kernels only right, if both are laid out alike.
+        """
+        for parameter, moments in self.optimizer.state.items():
+            for name, moment in moments.items():
+                if moment.shape == parameter.shape:
+                    moments[name] = torch.empty_like(parameter.detach()).copy_(moment)
+
+    def start_from(self, stored: StoredNetwork) -> None:
         """Begin with the weights of a network that was trained before, perhaps on other planes."""
         notes = load_weights(
             self.model,
-            network.model.state_dict(),
-            planes_from=network.spec.plane_names,
+            weight_tensors(stored.weights),
+            planes_from=stored.spec.plane_names,
             planes_to=self.spec.plane_names,
         )
         if self.average is not None:
             self.average.load_state_dict(self.model.state_dict())
-        logger.info("the weights are those of %s", network.path)
+        logger.info("the weights are those of %s", stored.path)
         for note in notes:
             logger.info("%s", note)
+
+    def facts(self) -> dict[str, Any]:
+        """Sizes, device and versions, for the record of the run."""
+        compute = self.compute
+        return {
+            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "device": str(compute.device),
+            "precision": str(compute.autocast_dtype or torch.float32).removeprefix("torch."),
+            "compile": compute.compile,
+            "threads": compute.threads,
+            "minibatch_size": self.minibatch_size,
+            "torch": torch.__version__,
+        }
+
+    def profiler(self, directory: Path) -> TorchProfiler:
+        """A profiler of updates, which writes into `directory`."""
+        return TorchProfiler(directory)
 
     def _learn_epoch(
         self, buffer: ExperienceBuffer, weights: LossWeights, totals: "_Averages"
@@ -312,7 +356,8 @@ class PPOAgent:
         with self.stopwatch:
             # Before they are unscaled: what overflowed in one rank is then infinite in all of
             # them, and the scalers agree to leave the step out.
-            self.ranks.average_gradients(parameters)
+            if isinstance(self.ranks, TorchRanks):
+                self.ranks.average_gradients(parameters)
             self.scaler.unscale_(self.optimizer)
             grad_norm = float(
                 torch.nn.utils.clip_grad_norm_(parameters, self.settings.max_grad_norm)
@@ -331,7 +376,7 @@ class PPOAgent:
     def _loss(
         self, minibatch: Minibatch, weights: LossWeights, sums: PolicySums | None = None
     ) -> LossTerms:
-        output = self.network(minibatch.planes, minibatch.legal)
+        output = self.model(minibatch.planes, minibatch.legal)
         log_probs = legal_log_probs(output.logits, minibatch.counts)
         ema_kls: Tensor | None = None
         if weights.ema_kl > 0.0 and self.average is not None:

@@ -1,4 +1,4 @@
-"""Several learners as one: what they have to agree on while each learns from its own games.
+"""Several learners as one, by torch.distributed: what they agree on while each plays its own games.
 
 Under ``torchrun`` every process is a rank. Gradients are averaged before each step of the
 optimizer, so all ranks keep the same weights; whatever decides about such a step is agreed on too.
@@ -17,7 +17,10 @@ import torch.distributed
 from torch import Tensor, nn
 from torch.distributed import ReduceOp
 
+from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
+from keisei.network.towers.device import choose_device, learner_device
+from keisei.ppo.learner import RankLostError, Ranks, require_launched
 
 TIMEOUT: Final = timedelta(hours=2)
 """How long one rank waits for the others. The first may be evaluating, so it is long; a rank that
@@ -26,51 +29,8 @@ died is noticed at once all the same, by its connection."""
 Item = TypeVar("Item")
 
 
-class RankLostError(KeiseiError):
-    """Another learner is gone, so this one cannot go on."""
-
-
-class Ranks:
-    """All learners of a run, of which this process is one; also a single one.
-
-    Except for names and numbers, everything here waits for all ranks, so all have to ask the same
-    questions in the same order.
-    """
-
-    def __init__(
-        self, rank: int = 0, size: int = 1, *, local_rank: int = 0, local_size: int = 1
-    ) -> None:
-        self.rank, self.size = rank, size
-        self.local_rank, self.local_size = local_rank, local_size
-        """The same, among those on this machine."""
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this rank writes, evaluates and decides."""
-        return self.rank == 0
-
-    def __str__(self) -> str:
-        return f"learner {self.rank + 1} of {self.size}"
-
-    def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Give all ranks the mean of their gradients, in one message."""
-        if self.size == 1:
-            return
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        flat = _sendable(torch.cat([gradient.reshape(-1) for gradient in gradients]))
-        self._reduce(flat)
-        flat /= self.size
-        means = torch.split(flat, [gradient.numel() for gradient in gradients])
-        for gradient, mean in zip(gradients, means, strict=True):
-            gradient.copy_(mean.view_as(gradient))
-
-    def any(self, is_true: bool) -> bool:
-        """Whether it is true for some rank."""
-        return self.all_min(int(not is_true)) == 0
-
-    def is_same(self, number: int) -> bool:
-        """Whether all ranks name the same number."""
-        return self.all_min(number) == -self.all_min(-number)
+class TorchRanks(Ranks):
+    """The ranks of a process group of torch."""
 
     def all_min(self, number: int) -> int:
         """The smallest number of all ranks."""
@@ -88,17 +48,26 @@ class Ranks:
         self._reduce(tensor)
         return [float(number) for number in tensor]
 
-    def means(self, numbers: Sequence[float]) -> list[float]:
-        """Each number, averaged over all ranks."""
-        return [total / self.size for total in self.sums(numbers)]
-
     def all_gather(self, item: Item) -> list[Item]:
-        """What each rank has, by rank."""
+        """What each rank passes, by rank."""
         return [item] if self.size == 1 else self._gather(item)
 
-    def broadcast(self, decision: Item) -> Item:
-        """What the first rank decided."""
-        return self.all_gather(decision if self.is_first else None)[0]  # type: ignore[return-value]
+    def leave(self) -> None:
+        """Leave the group: from here on no rank waits for another."""
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+
+    def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Replace the gradients of all ranks by their mean, in one message."""
+        if self.size == 1:
+            return
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        flat = _sendable(torch.cat([gradient.reshape(-1) for gradient in gradients]))
+        self._reduce(flat)
+        flat /= self.size
+        means = torch.split(flat, [gradient.numel() for gradient in gradients])
+        for gradient, mean in zip(gradients, means, strict=True):
+            gradient.copy_(mean.view_as(gradient))
 
     def broadcast_weights(self, module: nn.Module) -> None:
         """Give all ranks the weights of the first."""
@@ -108,11 +77,6 @@ class Ranks:
             message = _sendable(tensor)
             self._broadcast(message)
             tensor.copy_(message)
-
-    def leave(self) -> None:
-        """Go separate ways: from here on nothing can be agreed on, and nobody waits."""
-        if torch.distributed.is_initialized():
-            torch.distributed.destroy_process_group()
 
     def _reduce(self, tensor: Tensor, operation: ReduceOp.RedOpType = ReduceOp.SUM) -> None:
         with _others_may_be_gone():
@@ -129,26 +93,9 @@ class Ranks:
         return items
 
 
-def require_launched(*, ddp: bool) -> None:
-    """Refuse ``--ddp`` without torchrun, and several processes of torchrun without ``--ddp``."""
-    number = os.environ.get("WORLD_SIZE", "")
-    is_launched = "RANK" in os.environ and bool(number)
-    if ddp and not is_launched:
-        raise KeiseiError(
-            "several learners are started by torchrun: "
-            "torchrun --nproc-per-node 2 -m keisei train --ddp ...; "
-            "to go on with one, add --set parallel.ddp=false"
-        )
-    if not ddp and is_launched and number != "1":
-        raise KeiseiError(
-            f"torchrun has started {number} processes, which would all train the same run; "
-            "add --ddp, so that they learn together"
-        )
-
-
 @contextmanager
-def joined(device: torch.device) -> Iterator[Ranks]:
-    """Join the other processes that torchrun has started.
+def process_group(config: AppConfig) -> Iterator[TorchRanks]:
+    """Join the other processes that torchrun has started; leave them at the end of the block.
 
     Raises:
         KeiseiError: This process was not started by torchrun, or the others cannot be reached.
@@ -156,19 +103,28 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     require_launched(ddp=True)
     # What is agreed on goes through the CPU also with GPUs: there it is in the way of nothing, and
     # Gloo raises when a rank is gone, where NCCL ends the whole process.
-    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    is_cuda = choose_device(config.device.device).type == "cuda"
     try:
-        torch.distributed.init_process_group(backend, timeout=TIMEOUT)
+        torch.distributed.init_process_group(
+            "cpu:gloo,cuda:nccl" if is_cuda else "gloo", timeout=TIMEOUT
+        )
     except (RuntimeError, ValueError) as error:
         raise KeiseiError(f"the other learners cannot be reached: {_line(error)}") from error
-    ranks = Ranks(
+    ranks = TorchRanks(
         torch.distributed.get_rank(),
         torch.distributed.get_world_size(),
         local_rank=int(os.environ.get("LOCAL_RANK", "0")),
         local_size=int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
     )
     try:
+        device = learner_device(config.device.device, ranks.local_rank, ranks.size)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
         yield ranks
+    except KeiseiError as error:
+        if ranks.is_first:
+            raise
+        raise KeiseiError(f"{ranks}: {error}") from error
     finally:
         ranks.leave()
 
@@ -184,7 +140,7 @@ def _others_may_be_gone() -> Iterator[None]:
 
 
 def _sendable(tensor: Tensor) -> Tensor:
-    """The tensor itself, or a copy where no transport takes it from."""
+    """The tensor itself, or a copy on the CPU where no transport takes it from its device."""
     return tensor if tensor.device.type in ("cpu", "cuda") else tensor.cpu()
 
 

@@ -8,18 +8,6 @@ import torch
 from torch import Tensor
 
 
-def legal_mask(counts: Tensor, width: int) -> Tensor:
-    """``bool[B, width]``: which entries of each row are legal moves."""
-    return torch.arange(width, device=counts.device) < counts[:, None]
-
-
-def legal_log_probs(logits: Tensor, counts: Tensor) -> Tensor:
-    """Log-probabilities ``[B, M]`` of the legal moves, in float32; minus infinity beyond them."""
-    logits = logits.float()
-    padding = ~legal_mask(counts, logits.shape[1])
-    return torch.log_softmax(logits.masked_fill(padding, -torch.inf), dim=1)
-
-
 def entropy(log_probs: Tensor) -> Tensor:
     """Entropy ``[B]`` of rows of log-probabilities, padding included."""
     finite = log_probs.masked_fill(log_probs.isinf(), 0.0)

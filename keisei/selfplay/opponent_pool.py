@@ -1,24 +1,19 @@
 """Earlier selves as opponents: in some games one side is played by a frozen network."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from keisei.config_schema import SelfPlayConfig
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
-
-Weights = dict[str, Tensor]
+from keisei.network.predictor import Network, Predictor, Weights
 
 
-def with_snapshot(snapshots: list[Weights], model: ActorCritic, most: int) -> list[Weights]:
-    """Earlier selves and a copy of `model`: the newest ones, at most so many."""
-    weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-    return [*snapshots, weights][-most:]
+def with_snapshot(snapshots: list[Weights], weights: Weights, limit: int) -> list[Weights]:
+    """Earlier selves and a copy of `weights`, the newest `limit` of them."""
+    copies = {name: np.array(array) for name, array in weights.items()}
+    return [*snapshots, copies][-limit:]
 
 
 class OpponentPool:
@@ -32,7 +27,7 @@ class OpponentPool:
         self,
         settings: SelfPlayConfig,
         num_games: int,
-        inference: TorchPredictor,
+        network: Network,
         random: np.random.Generator,
     ) -> None:
         self.settings = settings
@@ -42,29 +37,27 @@ class OpponentPool:
         """``[pool games]``: the learner's colour."""
 
         self.snapshots: list[Weights] = []
-        self._frozen: ActorCritic | None = None
-        self._learner = inference
+        self._frozen: Network | None = None
+        self._learner = network
 
     @property
     def is_active(self) -> bool:
         """Whether there are pool games and someone to play them."""
         return self.num_pool_games > 0 and bool(self.snapshots)
 
-    def add(self, model: ActorCritic) -> None:
-        """Let a copy of `model` join; the oldest leaves when the pool is full."""
+    def add(self, weights: Weights) -> None:
+        """Add a copy of `weights`; the oldest snapshot leaves when the pool is full."""
         if self.num_pool_games:
-            self.snapshots = with_snapshot(self.snapshots, model, self.settings.pool_size)
+            self.snapshots = with_snapshot(self.snapshots, weights, self.settings.pool_size)
 
-    def choose_opponent(self) -> TorchPredictor | None:
+    def choose_opponent(self) -> Predictor | None:
         """An earlier self for the next rollout, None while there is none."""
         if not self.is_active:
             return None
         if self._frozen is None:
-            self._frozen = copy.deepcopy(self._learner.network).requires_grad_(False)
-        chosen = self.snapshots[int(self.random.integers(len(self.snapshots)))]
-        self._frozen.load_state_dict(chosen)
-        learner = self._learner
-        return TorchPredictor(self._frozen, learner.compute, learner.spec, learner.stopwatch)
+            self._frozen = self._learner.copy()
+        self._frozen.load_weights(self.snapshots[int(self.random.integers(len(self.snapshots)))])
+        return self._frozen
 
     def frozen_moves(self, turns: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
         """``[N]``: in which games the frozen side is to move."""

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from keisei.config_schema import SelfPlayConfig
 from keisei.network.predictor import Predictor, padded_width
-from keisei.network.towers.torch_predictor import TorchPredictor
 from keisei.ppo.buffer import Experience
 from keisei.search.mates import MateRule
 from keisei.selfplay.opponent_pool import OpponentPool
@@ -152,7 +151,7 @@ class Collector:
         self,
         buffer: Experience,
         t: int,
-        opponent: TorchPredictor | None,
+        opponent: Predictor | None,
         stats: RolloutStats,
         timer: SectionTimer,
     ) -> None:
@@ -200,7 +199,7 @@ class Collector:
         return legal
 
     def _frozen_legal_indices(
-        self, opponent: TorchPredictor, frozen: npt.NDArray[np.bool_]
+        self, opponent: Predictor, frozen: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         env = self.env
         where = np.flatnonzero(frozen)

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from keisei.config_schema import AppConfig
-from keisei.network.predictor import Predictor
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.predictor import Network, Predictor
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.opponent_pool import OpponentPool
 from keisei.selfplay.rollout import Collector, RolloutStats
@@ -53,7 +51,7 @@ class RunSeeds(NamedTuple):
 class GameSource(Protocol):
     """Plays the games that a learner learns from. Used as a context, it leaves nothing behind."""
 
-    def take_weights(self, model: ActorCritic, version: int) -> None:
+    def take_weights(self, network: Network, version: int) -> None:
         """Play with the network as it is now, after `version` updates."""
         ...
 
@@ -104,7 +102,7 @@ class SelfPlay:
     def __init__(
         self,
         config: AppConfig,
-        inference: TorchPredictor,
+        network: Network,
         *,
         games: int,
         first_game: int = 0,
@@ -116,7 +114,7 @@ class SelfPlay:
 
         Args:
             config: the settings of the run.
-            inference: the network that plays.
+            network: the network that plays.
             games: how many are played here.
             first_game: the number of the first of them.
             threads: that step them.
@@ -126,7 +124,7 @@ class SelfPlay:
         seeds = RunSeeds.of(config.run.seed, resumed_at)
         self.env = VectorShogi(
             games,
-            inference.spec,
+            network.spec,
             seed=seeds.env,
             first_game=first_game,
             opening_plies=config.env.opening_plies,
@@ -135,10 +133,10 @@ class SelfPlay:
             threads=threads,
         )
         self.pool_random = np.random.default_rng([seeds.pool, first_game])
-        self.pool = OpponentPool(config.selfplay, games, inference, self.pool_random)
+        self.pool = OpponentPool(config.selfplay, games, network, self.pool_random)
         self.collector = Collector(
             self.env,
-            predictor or inference,
+            predictor or network,
             self.pool,
             config.selfplay,
             random_states(seeds.acting, games, first_game),
@@ -156,10 +154,10 @@ class SelfPlay:
         """Fill `experience`. Games under way go on in the next rollout."""
         return self.collector.collect(experience, timer, on_game_end, on_ply)
 
-    def take_weights(self, model: ActorCritic, version: int) -> None:
+    def take_weights(self, network: Network, version: int) -> None:
         """The network is the one that plays already; if it is time for it, it joins the pool."""
         if version % self._pool_interval == 0:
-            self.pool.add(model)
+            self.pool.add(network.weights())
 
     @property
     def board(self) -> ShogiGame:

@@ -66,7 +66,7 @@ def share_of_machine(config: AppConfig, side_by_side: int) -> dict[str, object]:
         return flags
     cores = max(1, usable_cpus() // side_by_side)
     if config.parallel.num_workers == "auto" and config.parallel.backend == "processes":
-        from keisei.selfplay.workers.worker_pool import fair_number
+        from keisei.ppo.resources import fair_number
 
         most = max(1, cores // (config.parallel.worker_threads or 1))
         flags["parallel.num_workers"] = fair_number(most, config.env.num_games)

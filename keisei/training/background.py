@@ -27,8 +27,7 @@ from keisei.evaluation.measure_worker import (
     Answer,
     Request,
 )
-from keisei.network.towers.device import Compute
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network
 from keisei.runs.run_files import EVALUATING
 from keisei.system import ended_by, in_own_group, module_environment, read_bytes, write_atomically
 from keisei.training.callbacks import EvaluationEnd, Progress
@@ -55,14 +54,14 @@ class BackgroundEvaluationError(KeiseiError):
     """An evaluation that gave no result; the first line of the message says why."""
 
 
-def is_in_background(config: EvaluationConfig, compute: Compute, learners: int = 1) -> bool:
+def is_in_background(config: EvaluationConfig, network: Network, learners: int = 1) -> bool:
     """Whether evaluations during training have a process of their own.
 
     ``auto``: where that has a core to itself, or the learners on this machine leave them all to
     others.
     """
     if config.background == "auto":
-        return compute.device.type != "cpu" or usable_cpus() > learners * compute.threads
+        return network.device != "cpu" or usable_cpus() > learners * network.threads
     return config.background == "on"
 
 
@@ -89,7 +88,7 @@ class BackgroundEvaluation:
         self._running = self._waiting = None
         self._clear()
 
-    def submit(self, network: ActorCritic, progress: Progress) -> None:
+    def submit(self, network: Network, progress: Progress) -> None:
         """Have a network measured as it is now."""
         self._skip_waiting()
         try:
@@ -154,7 +153,7 @@ class _Evaluation:
     """One network, its directory and, once it is started, the process that measures it."""
 
     def __init__(
-        self, place: Path, network: ActorCritic, config: AppConfig, progress: Progress
+        self, place: Path, network: Network, config: AppConfig, progress: Progress
     ) -> None:
         self.progress = progress
         place.mkdir(parents=True, exist_ok=True)
@@ -163,7 +162,7 @@ class _Evaluation:
             self._directory,
             timestep=progress.timestep,
             update=progress.update,
-            state={"model": network.state_dict()},
+            state={"model": network.weights()},
             config_json=config.model_dump_json(),
             keep=1,
         )

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from keisei.checkpoints.store import load_newest
@@ -19,17 +18,15 @@ from keisei.display.logs import configure_logging, show_errors
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.score import Score
-from keisei.network.stored import load_stored_network
-from keisei.network.towers.device import choose_device
+from keisei.network.loading import read_network
 from keisei.players.spec import make_player
-from keisei.ppo.distributed import Ranks, joined, require_launched
+from keisei.ppo.learner import Ranks, require_launched
 from keisei.runs.report import ReportWriter
 from keisei.runs.run_files import CHECKPOINTS, CONFIG, REPORT
-from keisei.selfplay.sources import learner_device
 from keisei.training.callbacks import Callback, EventBus, load_plugin
 from keisei.training.game_callbacks import LiveGames, SampleGames, boards_now
 from keisei.training.interrupt import InterruptFlag
-from keisei.training.profiling import Profiler
+from keisei.training.profiling import PROFILE, Profiler
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
 
@@ -116,16 +113,10 @@ def _joined(config: AppConfig) -> Iterator[Ranks]:
     if not config.parallel.ddp:
         yield Ranks()
         return
-    with joined(choose_device(config.device.device)) as ranks:
-        try:
-            device = learner_device(config, ranks)
-            if device.type == "cuda":
-                torch.cuda.set_device(device)
-            yield ranks
-        except KeiseiError as error:
-            if ranks.is_first:
-                raise
-            raise KeiseiError(f"{ranks}: {error}") from error
+    from keisei.ppo.distributed import process_group
+
+    with process_group(config) as ranks:
+        yield ranks
 
 
 def _train(
@@ -139,12 +130,15 @@ def _train(
     ):
         if ranks.size > 1:
             logger.info("%d learners, %d of them on this machine", ranks.size, ranks.local_size)
-        callbacks = _callbacks(config, run_directory, console, profile) if ranks.is_first else []
+        callbacks = _callbacks(config, run_directory, console) if ranks.is_first else []
         trainer = Trainer(config, run_directory, EventBus(callbacks), ranks)
         if ranks.is_first:
             trainer.bus.callbacks.append(
                 LiveGames(run_directory, lambda: boards_now(trainer.selfplay, trainer.buffer))
             )
+        if profile and ranks.is_first:
+            profiler = trainer.learner.profiler(run_directory / PROFILE)
+            trainer.bus.callbacks.append(Profiler(profiler))
         if is_resumed:
             checkpoint = load_newest(run_directory / CHECKPOINTS)
             if not ranks.is_same(checkpoint.update if checkpoint is not None else -1):
@@ -157,7 +151,7 @@ def _train(
             else:
                 trainer.restore(checkpoint)
         elif config.run.start_from:
-            trainer.agent.start_from(load_stored_network(Path(config.run.start_from)))
+            trainer.learner.start_from(read_network(Path(config.run.start_from)))
         if ranks.is_first:
             save_config(config, run_directory / CONFIG)
         with InterruptFlag() as interrupt:
@@ -181,14 +175,11 @@ def _require_opponents(config: AppConfig) -> None:
         make_player(word, threads=1).close()
 
 
-def _callbacks(
-    config: AppConfig, run_directory: Path, console: Console, profile: bool
-) -> list[Callback]:
+def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:
     return [
         *make_trackers(config, run_directory),
         SampleGames(run_directory, config.logging.sample_games),
         *(load_plugin(name) for name in config.logging.plugins),
-        *([Profiler(run_directory)] if profile else []),
         make_display(config, console),
         ReportWriter(run_directory),
     ]

@@ -1,4 +1,4 @@
-"""What is worth knowing about a run when it starts."""
+"""The metrics of one training step, and the facts of a run when it starts."""
 
 import platform
 from collections import Counter
@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 
 from keisei import __version__
 from keisei import metric_names as metrics
 from keisei.config_schema import AppConfig
-from keisei.ppo.agent import PPOAgent, UpdateStats
 from keisei.ppo.buffer import ExperienceBuffer
+from keisei.ppo.learner import Learner, UpdateStats
 from keisei.selfplay.rollout import RolloutStats
 from keisei.shogi.rules import Termination
 from keisei.shogi.types import Color
@@ -86,27 +85,21 @@ def _game_metrics(rollout: RolloutStats) -> dict[str, float]:
     }
 
 
-def run_facts(config: AppConfig, agent: PPOAgent, buffer: ExperienceBuffer) -> dict[str, Any]:
-    """Sizes, device and versions, by name."""
-    compute = agent.compute
+def run_facts(config: AppConfig, learner: Learner, buffer: ExperienceBuffer) -> dict[str, Any]:
+    """Sizes, device and versions of a run, by name."""
+    network = learner.network
     return {
-        "parameters": sum(parameter.numel() for parameter in agent.model.parameters()),
-        "planes": agent.spec.num_planes,
-        "features": agent.spec.name,
+        **learner.facts(),
+        "planes": network.spec.num_planes,
+        "features": network.spec.name,
         "model": config.model.type,
-        "device": str(compute.device),
-        "precision": str(compute.autocast_dtype or torch.float32).removeprefix("torch."),
-        "compile": compute.compile,
-        "threads": compute.threads,
-        "learners": agent.ranks.size,
+        "learners": learner.ranks.size,
         "buffer_bytes_per_ply": round(buffer.bytes_per_ply, 1),
-        "minibatch_size": agent.minibatch_size,
         "background_evaluation": is_in_background(
-            config.evaluation, compute, agent.ranks.local_size
+            config.evaluation, network, learner.ranks.local_size
         ),
         "mate_plies": config.selfplay.mate_plies,
         "keisei": __version__,
-        "torch": torch.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
     }

@@ -1,8 +1,7 @@
 """The training loop: collect, learn, evaluate, save.
 
-`Trainer` owns everything that a run consists of, and is the only one that counts: nobody else
-writes the timestep, the updates, the games. All of it goes into a checkpoint, so that a run that
-was killed goes on exactly where its last checkpoint left it.
+`Trainer` owns the state of a run: only it writes the timestep, the number of updates and of games.
+All of it goes into a checkpoint, so a run that was killed resumes exactly from its last checkpoint.
 """
 
 import time
@@ -12,24 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
-from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.distributed import RankLostError, Ranks
+from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
 from keisei.ppo.schedules import fading, fraction_done, scheduled
 from keisei.runs.run_files import CHECKPOINTS
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import RunSeeds, with_pool_of, without_pool
-from keisei.selfplay.sources import learner_compute, make_source
+from keisei.selfplay.sources import make_source
 from keisei.selfplay.workers.messages import WorkersFailedError
-from keisei.shogi.features import feature_spec
 from keisei.shogi.rules import Outcome
 from keisei.timing import SectionTimer
 from keisei.training.background import BackgroundEvaluation, is_in_background
@@ -55,42 +50,43 @@ from keisei.training.step_metrics import run_facts, step_metrics
 
 
 class Trainer:
-    """One run, from its first ply to its last."""
+    """The training loop of one run, and the state that a checkpoint holds."""
 
     def __init__(
         self, config: AppConfig, run_directory: Path, bus: EventBus, ranks: Ranks | None = None
     ) -> None:
         self.config = config
         self.ranks = ranks or Ranks()
-        """All learners; the first of them writes, evaluates and decides when it is over."""
+        """All learners; the first of them writes, evaluates and decides when the run ends."""
 
         self.run_directory = run_directory
         self.bus = bus
         seeds = RunSeeds.of(config.run.seed)
-        torch.manual_seed(seeds.weights)
-        self.learning_random = np.random.default_rng([seeds.learning, self.ranks.rank])
-        self.spec = feature_spec(config.env.input_features)
-        compute = learner_compute(config, self.ranks)
-        self.agent = PPOAgent(config, compute, self.spec, self.learning_random, self.ranks)
-        self.selfplay = make_source(config, self.agent.predictor, self.ranks)
+        self.learner = make_learner(
+            config,
+            seed=seeds.weights,
+            random=np.random.default_rng([seeds.learning, self.ranks.rank]),
+            ranks=self.ranks,
+        )
+        self.selfplay = make_source(config, self.learner.network, self.ranks)
         self.buffer = ExperienceBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
         self._is_measured = False
-        """Whether the network as it is now has had its last, long evaluation."""
+        """Whether the newest weights have had the final, long evaluation."""
 
         self._earlier_seconds = 0.0
         self._session_start = time.perf_counter()
 
     def run(self, interrupt: InterruptFlag | None = None) -> str:
-        """Train until the run is over; returns why it ended."""
+        """Train until the run ends; return the reason."""
         interrupt = interrupt or InterruptFlag()
         self._session_start = time.perf_counter()
         self.timer.take()
-        self.agent.join_ranks()
-        facts = run_facts(self.config, self.agent, self.buffer)
+        self.learner.join_ranks()
+        facts = run_facts(self.config, self.learner, self.buffer)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
         try:
@@ -102,7 +98,7 @@ class Trainer:
         except (WorkersFailedError, RankLostError) as error:
             reason = str(error)
             if self.ranks.is_first:
-                self.save()  # nothing is wrong with what has been learned
+                self.save()  # the weights are good
             raise
         except Exception as error:
             reason = str(error)
@@ -112,7 +108,7 @@ class Trainer:
         return reason
 
     def _train(self, interrupt: InterruptFlag) -> str:
-        """The main loop; returns why it ended."""
+        """Run the main loop until the run ends; return the reason."""
         while (end := self._end(interrupt)) is None:
             self.train_step()
             if self.ranks.is_first:
@@ -126,10 +122,10 @@ class Trainer:
         states = self._states_of_others()
         self.ranks.leave()
         if self._is_measured or not self.ranks.is_first:
-            return end  # a run that had ended was resumed, or the first does the rest
+            return end  # a finished run was resumed, or the first rank does the rest
         if end != "interrupted":
             if not _is_due(self.update, self.config.checkpoint.interval):
-                self.save(states)  # measuring takes a while, and may be interrupted
+                self.save(states)  # evaluation takes a while, and may be interrupted
             self._take_evaluation(self.background.finish(interrupt))
             self.evaluate(self.config.evaluation.final_games)
             self._is_measured = True
@@ -145,11 +141,11 @@ class Trainer:
         )
 
     def train_step(self) -> None:
-        """Play a rollout, learn from it, and tell what happened."""
+        """Play a rollout, learn from it, and emit what happened."""
         config = self.config
         done = self.ranks.broadcast(self._done)
-        self.selfplay.take_weights(self.agent.model, self.update)
-        stats = self.selfplay.collect(self.buffer, self.timer, self._tell_game)
+        self.selfplay.take_weights(self.learner.network, self.update)
+        stats = self.selfplay.collect(self.buffer, self.timer, self._emit_game)
         stats = self._of_all_ranks(stats)
         with self.timer.section("learning"):
             self.buffer.finish(
@@ -159,8 +155,7 @@ class Trainer:
                 ),
                 shaping=fading(config.selfplay.shaping, config.selfplay.shaping_end, done),
             )
-            update = self.agent.learn(
-                self.buffer,
+            settings = LearnSettings(
                 learning_rate=scheduled(
                     config.ppo.learning_rate_schedule,
                     config.ppo.learning_rate,
@@ -174,34 +169,37 @@ class Trainer:
                     config.ppo.entropy_end,
                     done,
                 ),
+            )
+            update = self.learner.learn(
+                self.buffer,
+                settings,
                 on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
             )
         self.timestep += stats.plies
         self.games += len(stats.outcomes)
         self.update += 1
         self._is_measured = False
-        metrics = step_metrics(stats, update, self.timer.take(), self.agent.stopwatch.take())
+        metrics = step_metrics(stats, update, self.timer.take(), self.learner.stopwatch.take())
         self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
 
     def _of_all_ranks(self, own: RolloutStats) -> RolloutStats:
-        """What happened in the rollouts of all learners, once the slowest has ended its own."""
+        """Add up the rollouts of all learners, once the slowest has finished its own."""
         if self.ranks.size == 1:
             return own
         with self.timer.section("waiting"):
             parts = self.ranks.all_gather(own)
         for rank, part in enumerate(parts):
             for outcome, plies in part.outcomes if rank != self.ranks.rank else ():
-                self._tell_game(outcome, plies)
+                self._emit_game(outcome, plies)
         total, *others = parts
         for part in others:
             total.add(part)
         return total
 
     def evaluate(self, games: int) -> dict[str, Score]:
-        """Measure the network against its standard opponents."""
-        inference = TorchPredictor(self.agent.best_model, self.agent.compute, self.spec)
+        """Play the newest network against the opponents of ``config.evaluation``."""
         result = measure(
-            inference,
+            self.learner.best_network,
             self.config,
             games=games,
             seed=self.config.run.seed + self.update,
@@ -212,7 +210,7 @@ class Trainer:
         return self.scores
 
     def save(self, others: Sequence[Mapping[str, Any]] = ()) -> Path:
-        """Write a checkpoint; the states of other ranks go into it if they could be asked."""
+        """Write a checkpoint; `others` are the states of the other ranks, if there are any."""
         path = save_checkpoint(
             self.run_directory / CHECKPOINTS,
             timestep=self.timestep,
@@ -225,9 +223,9 @@ class Trainer:
         return path
 
     def state(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on."""
+        """Return everything that the rest of the run depends on."""
         return {
-            **self.agent.state(),
+            **self.learner.state(),
             **self._own_state(),
             "global_randoms": rng_state(),
             "games": self.games,
@@ -237,15 +235,15 @@ class Trainer:
         }
 
     def _own_state(self) -> dict[str, Any]:
-        """What is not the same in all ranks."""
+        """Return the state that differs between ranks."""
         return {
             "selfplay": self.selfplay.state(),
-            "learning_random": generator_state(self.learning_random),
+            "learning_random": generator_state(self.learner.random),
         }
 
     def _states_of_others(self) -> list[dict[str, Any]]:
-        """What the other ranks put into a checkpoint; all ranks have to call it."""
-        self.agent.stay_together()
+        """Gather the states of the other ranks for a checkpoint; all ranks have to call it."""
+        self.learner.stay_together()
         own: dict[str, Any] = {}
         if not self.ranks.is_first:
             own = self._own_state()
@@ -253,14 +251,14 @@ class Trainer:
         return self.ranks.all_gather(own)[1:]
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint of this run."""
+        """Resume from a checkpoint of this run."""
         state: Mapping[str, Any] = checkpoint.state
         if "selfplay" not in state:
             raise KeiseiError(
-                "the checkpoint was written before self-play had a state of its own, and cannot be "
-                "resumed; begin a new run with run.start_from set to this one"
+                "this checkpoint holds only a network, so it cannot be resumed; start a new run "
+                "with run.start_from set to it"
             )
-        self.agent.restore(state)
+        self.learner.restore(state)
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self._restore_own(state)
         restore_rng(state["global_randoms"])
@@ -273,44 +271,44 @@ class Trainer:
         self._is_measured = bool(state["is_measured"])
 
     def _restore_own(self, state: Mapping[str, Any]) -> None:
-        """Go on with this rank's games, or begin others where the checkpoint holds none of it."""
+        """Restore this rank's games, or start new ones where the checkpoint holds none for it."""
         saved = [state, *state.get("others", ())]
         own = saved[self.ranks.rank] if self.ranks.rank < len(saved) else None
-        # Workers and a learner that plays itself cannot go on with each other's games.
+        # Workers and a learner that plays itself cannot continue each other's games.
         if own is not None and own["selfplay"].keys() == self.selfplay.state().keys():
             self.selfplay.restore(with_pool_of(own["selfplay"], state["selfplay"]))
-            restore_generator(self.learning_random, own["learning_random"])
+            restore_generator(self.learner.random, own["learning_random"])
             return
-        with self.selfplay:  # it has not begun to play, and is not needed
+        with self.selfplay:  # closes it: it has not started to play, and is not needed
             pass
         self.selfplay = make_source(
-            self.config, self.agent.predictor, self.ranks, resumed_at=self.update
+            self.config, self.learner.network, self.ranks, resumed_at=self.update
         )
         new = self.selfplay.state()
         if "pool" in new and "pool" in state["selfplay"]:
             self.selfplay.restore(with_pool_of(new, state["selfplay"]))
         learning = RunSeeds.of(self.config.run.seed, self.update).learning
-        self.learning_random = np.random.default_rng([learning, self.ranks.rank])
-        self.agent.random = self.learning_random
+        self.learner.random = np.random.default_rng([learning, self.ranks.rank])
 
     def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
-        if not is_in_background(self.config.evaluation, self.agent.compute, self.ranks.local_size):
+        network = self.learner.best_network
+        if not is_in_background(self.config.evaluation, network, self.ranks.local_size):
             self.evaluate(self.config.evaluation.games)
         elif self._own_end(interrupt) is None:  # else the final one measures the same network
-            self.background.submit(self.agent.best_model, self.progress)
+            self.background.submit(network, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
-        """Remember the scores of an evaluation, if one has ended, and tell everybody."""
+        """Keep the scores of an evaluation, if one has ended, and emit it."""
         if event is not None:
             self.scores = dict(event.scores)
             self.bus.emit(event)
 
-    def _tell_game(self, outcome: Outcome, plies: int) -> None:
+    def _emit_game(self, outcome: Outcome, plies: int) -> None:
         self.bus.emit(GameEnd(outcome, plies))
 
     @property
     def _done(self) -> float:
-        """How much of the run is over, from 0 to 1: what schedules follow."""
+        """The fraction of the run that is done, from 0 to 1, which schedules follow."""
         run = self.config.run
         limit = 60.0 * run.max_minutes
         return fraction_done(
@@ -319,7 +317,7 @@ class Trainer:
         )
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
-        """Why the run is over, None while it goes on; all ranks hear the same."""
+        """Return why the run ends, None if it does not; the same in all ranks."""
         if self.ranks.any(interrupt.is_set):
             return "interrupted"
         return self.ranks.broadcast(self._own_end(interrupt))
@@ -336,5 +334,5 @@ class Trainer:
 
 
 def _is_due(update: int, interval: int) -> bool:
-    """Whether something that happens every `interval` updates happens after this one."""
+    """Return whether something that happens every `interval` updates is due after this one."""
     return interval > 0 and update % interval == 0

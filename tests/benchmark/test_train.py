@@ -27,7 +27,7 @@ from keisei.benchmark.train import (
 from keisei.commands.benchmark import benchmark_app
 from keisei.network.towers.device import Probe
 from keisei.ppo.losses import LossWeights
-from tests.tiny import TINY, tiny_config, tiny_trainer
+from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer
 
 PROJECT = Path(__file__).parent.parent.parent
 LITTLE = Effort(steps=1, repetitions=1, seconds=0.0, compiles=False)
@@ -81,7 +81,7 @@ def test_the_bare_loop_does_the_same_arithmetic(tmp_path: Path) -> None:
     """From the same weights and minibatch, one step of each leads to the same weights."""
     trainer = tiny_trainer(tmp_path, "selfplay.mate_plies=0")
     trainer.train_step()
-    agent = trainer.agent
+    agent = agent_of(trainer)
     batch = train._minibatches(trainer)[0]
     weights = LossWeights(
         clip_range=agent.settings.clip_range,

@@ -7,8 +7,8 @@ import pytest
 
 from keisei.commands.annotate import annotate
 from keisei.errors import KeiseiError
+from keisei.network.loading import read_network
 from keisei.network.onnx.onnx_export import export_onnx
-from keisei.network.stored import load_stored_network
 from keisei.shogi.notation.files import load_game, save_game
 from keisei.shogi.notation.record import GameRecord
 from tests.analysis.games import short_game
@@ -47,7 +47,7 @@ def test_files_and_pictures(run: Path, game: Path, suffix: str) -> None:
 
 def test_an_exported_network_says_the_same(run: Path, game: Path) -> None:
     exported = game.with_name("mine.onnx")
-    exported.write_bytes(export_onnx(load_stored_network(run)))
+    exported.write_bytes(export_onnx(read_network(run)))
     answers = []
     for model in (run, exported):
         arguments = ("--device", "cpu", "--threads", "1", "--blunder", "1", "--json")

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from keisei.checkpoints.store import CheckpointError, list_checkpoints, save_checkpoint
-from keisei.network.stored import load_stored_network
+from keisei.network.loading import read_network
 from keisei.training.trainer import Trainer
-from tests.tiny import tiny_config, tiny_trainer
+from tests.tiny import agent_of, tiny_config, tiny_trainer
 
 
 @pytest.fixture
@@ -23,15 +23,16 @@ def trainer(tmp_path: Path) -> Trainer:
 
 
 def is_the_same(trainer: Trainer, path: Path) -> bool:
-    loaded = load_stored_network(path).model.state_dict()
+    loaded = read_network(path).model.state_dict()
     return all(
-        torch.equal(value, loaded[name]) for name, value in trainer.agent.model.state_dict().items()
+        torch.equal(value, loaded[name])
+        for name, value in agent_of(trainer).model.state_dict().items()
     )
 
 
 def test_a_run_means_its_newest_checkpoint(trainer: Trainer) -> None:
     run = trainer.run_directory
-    network = load_stored_network(run)
+    network = read_network(run)
     assert network.path == list_checkpoints(run / "checkpoints")[-1]
     assert (network.name, network.timestep) == ("run@128", 128)
     assert network.spec.name == "core46"
@@ -42,7 +43,7 @@ def test_a_run_means_its_newest_checkpoint(trainer: Trainer) -> None:
 
 def test_a_checkpoint_can_be_named(trainer: Trainer) -> None:
     old, new = list_checkpoints(trainer.run_directory / "checkpoints")
-    assert load_stored_network(old).timestep == 64
+    assert read_network(old).timestep == 64
     assert not is_the_same(trainer, old)
     assert is_the_same(trainer, new)
     assert is_the_same(trainer, new.parent), "the directory of checkpoints"
@@ -55,16 +56,16 @@ def test_a_run_can_be_named_without_its_directory(
     runs.mkdir()
     trainer.run_directory.rename(runs / "first")
     monkeypatch.chdir(runs.parent)
-    assert load_stored_network(Path("first")).timestep == 128
+    assert read_network(Path("first")).timestep == 128
 
 
 def test_averaged_weights_are_preferred(tmp_path: Path) -> None:
     trainer = tiny_trainer(tmp_path, "ppo.ema_decay=0.9")
     trainer.train_step()
     trainer.save()
-    loaded = load_stored_network(tmp_path).model.state_dict()
-    assert trainer.agent.average is not None
-    for name, value in trainer.agent.average.state_dict().items():
+    loaded = read_network(tmp_path).model.state_dict()
+    assert agent_of(trainer).average is not None
+    for name, value in agent_of(trainer).average.state_dict().items():
         assert torch.equal(value, loaded[name])
 
 
@@ -73,18 +74,18 @@ def test_a_damaged_checkpoint_is_told_of_and_skipped(
 ) -> None:
     newest = list_checkpoints(trainer.run_directory / "checkpoints")[-1]
     (newest / "weights.safetensors").write_bytes(b"")
-    assert load_stored_network(trainer.run_directory).timestep == 64
+    assert read_network(trainer.run_directory).timestep == 64
     assert "truncated" in caplog.text
     with pytest.raises(CheckpointError, match="truncated"):
-        load_stored_network(newest)
+        read_network(newest)
 
 
 def test_an_untrained_network_is_never_taken_instead(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="there is no run or checkpoint"):
-        load_stored_network(tmp_path / "nothing")
+        read_network(tmp_path / "nothing")
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match="has no checkpoint yet"):
-        load_stored_network(tmp_path)
+        read_network(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +106,9 @@ def test_settings_that_do_not_fit_are_explained(
         tmp_path / "other" / "checkpoints",
         timestep=1,
         update=1,
-        state={"model": trainer.agent.model.state_dict()},
+        state={"model": agent_of(trainer).model.state_dict()},
         config_json=json.dumps(settings),
         keep=1,
     )
     with pytest.raises(CheckpointError, match=message):
-        load_stored_network(tmp_path / "other")
+        read_network(tmp_path / "other")

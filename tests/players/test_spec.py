@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
+from keisei.network.loading import read_network
 from keisei.network.onnx.onnx_export import export_onnx
-from keisei.network.stored import load_stored_network
 from keisei.players.bots import (
     AlphaBetaPlayer,
     Careless,
@@ -76,7 +76,7 @@ def test_networks(run: Path, settings: str, kind: type, suffix: str, identity_su
 @pytest.fixture(scope="module")
 def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("files") / "mine.onnx"
-    path.write_bytes(export_onnx(load_stored_network(run)))
+    path.write_bytes(export_onnx(read_network(run)))
     return path
 
 

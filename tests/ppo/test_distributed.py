@@ -15,10 +15,11 @@ from keisei.network.towers.device import Compute
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.distributed import Ranks, require_launched
+from keisei.ppo.learner import LearnSettings
 from keisei.ppo.minibatch import Minibatch
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
-from tests.tiny import tiny_config, tiny_trainer
+from tests.tiny import agent_of, tiny_config, tiny_trainer
 
 GAMES, PLIES = 8, 24
 
@@ -70,17 +71,17 @@ def learned(
     agents = []
     for rank in ranks:  # one after the other: they set torch's global seed
         agent = PPOAgent(
-            config, trainer.agent.compute, trainer.spec, np.random.default_rng(rank.rank), rank
+            config, agent_of(trainer).compute, trainer.spec, np.random.default_rng(rank.rank), rank
         )
-        for network in (agent.model, agent.best_model):
-            network.load_state_dict(trainer.agent.model.state_dict())
+        for network in (agent.model, agent.best_network.model):
+            network.load_state_dict(agent_of(trainer).model.state_dict())
         agents.append(agent)
     parts = [part_of(whole, rank.rank, size) for rank in ranks]
     for agent, rank, part in zip(agents, ranks, parts, strict=True):
         prepare(agent, rank.rank, part)
 
     def learn(rank: ThreadedRanks) -> None:
-        agents[rank.rank].learn(parts[rank.rank], learning_rate=0.01, entropy_weight=0.02)
+        agents[rank.rank].learn(parts[rank.rank], LearnSettings(0.01, 0.02))
 
     run_all(ranks, learn)
     return agents
@@ -99,7 +100,7 @@ def test_ranks_take_the_step_that_one_takes_with_all_samples(tmp_path: Path, siz
     filled_buffer(trainer)
     alone = learned(trainer, 1)[0]
     for agent in learned(trainer, size):
-        assert agent.fingerprint != trainer.agent.fingerprint, "something was learned"
+        assert agent.fingerprint != agent_of(trainer).fingerprint, "something was learned"
         for one, many in zip(alone.model.parameters(), agent.model.parameters(), strict=True):
             assert one.grad is not None
             assert many.grad is not None
@@ -111,7 +112,7 @@ def test_ranks_keep_the_same_weights_bit_by_bit(tmp_path: Path) -> None:
     filled_buffer(trainer)
     agents = learned(trainer, 2, "ppo.minibatch_size=16", "ppo.epochs=2", "ppo.ema_decay=0.9")
     assert agents[0].fingerprint == agents[1].fingerprint
-    for a, b in zip(*(agent.best_model.parameters() for agent in agents), strict=True):
+    for a, b in zip(*(agent.best_network.model.parameters() for agent in agents), strict=True):
         assert torch.equal(a, b)
 
 
@@ -131,7 +132,7 @@ def test_what_overflows_in_one_rank_is_skipped_in_all(
     filled_buffer(trainer)
     agents = learned(trainer, 2, prepare=overflow_in_the_second)
     for agent in agents:
-        assert agent.fingerprint == trainer.agent.fingerprint, "nothing was changed"
+        assert agent.fingerprint == agent_of(trainer).fingerprint, "nothing was changed"
         assert agent.scaler.get_scale() == 2.0**15, "and the scale lowered"
 
 
@@ -143,7 +144,7 @@ def test_a_loss_that_is_no_number_in_one_rank_is_skipped_in_all(tmp_path: Path) 
     trainer = tiny_trainer(tmp_path, *config_of())
     filled_buffer(trainer)
     for agent in learned(trainer, 2, prepare=spoil_the_second):
-        assert agent.fingerprint == trainer.agent.fingerprint
+        assert agent.fingerprint == agent_of(trainer).fingerprint
         assert agent.state()["bad_minibatches"] == 1
 
 
@@ -162,7 +163,7 @@ def test_memory_that_runs_out_in_one_rank_makes_all_minibatches_smaller(
     filled_buffer(trainer)
     agents = learned(trainer, 2, "ppo.minibatch_size=auto")
     assert [agent.minibatch_size for agent in agents] == [32, 32]
-    assert agents[0].fingerprint == agents[1].fingerprint != trainer.agent.fingerprint
+    assert agents[0].fingerprint == agents[1].fingerprint != agent_of(trainer).fingerprint
 
 
 def test_weights_that_drifted_apart_come_together_again(

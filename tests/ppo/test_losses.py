@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from keisei.constants import NUM_ACTIONS
-from keisei.network.predictor import draw
+from keisei.network.predictor import sample_policy
+from keisei.network.towers.heads import legal_log_probs
 from keisei.ppo.losses import (
     LossWeights,
     entropy,
     explained_variance,
     kl_divergence,
-    legal_log_probs,
     normalized,
     ppo_loss,
 )
@@ -80,10 +80,10 @@ def test_gradients_reach_legal_logits_only(batch: dict[str, Tensor]) -> None:
 
 def test_draws_follow_the_distribution() -> None:
     log_probs = np.log(np.array([[0.7, 0.2, 0.1]], dtype=np.float32)).repeat(20_000, axis=0)
-    legal_indices = draw(log_probs, np.random.default_rng(0))
+    legal_indices = sample_policy(log_probs, np.random.default_rng(0))
     assert np.allclose(np.bincount(legal_indices) / 20_000, [0.7, 0.2, 0.1], atol=0.015)
     padded = np.array([[0.0, -np.inf, -np.inf]], dtype=np.float32).repeat(100, axis=0)
-    assert (draw(padded, np.random.default_rng(0)) == 0).all()
+    assert (sample_policy(padded, np.random.default_rng(0)) == 0).all()
 
 
 def reference_loss(

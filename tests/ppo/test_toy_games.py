@@ -10,7 +10,7 @@ from keisei.selfplay.source import SelfPlay
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.vector import VectorShogi
 from keisei.training.trainer import Trainer
-from tests.tiny import tiny_trainer
+from tests.tiny import agent_of, tiny_trainer
 
 WITH_A_MATE = (
     "l4s1n1/1s1r3bl/npgpNkp1p/5p2g/p1pKp1Pp1/PP1P1P1P1/N1P1P3P/L1GSR3L/2B2SG2 w - 1",
@@ -102,7 +102,7 @@ def _share_solved(trainer: Trainer, sfens: tuple[str, ...], wanted: list[list[in
     solved = []
     for sfen, good in zip(sfens, wanted, strict=True):
         env = VectorShogi(1, starts=[sfen])
-        prediction = trainer.agent.predictor.predict(env.observe())
+        prediction = agent_of(trainer).network.predict(env.observe())
         chosen = int(env.legal_actions[0, np.argmax(prediction.log_probs[0])])
         solved.append(chosen in good)
     return float(np.mean(solved))

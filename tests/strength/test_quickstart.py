@@ -6,7 +6,7 @@ import pytest
 
 from keisei.config import load_config
 from keisei.evaluation.match import MatchSettings, play_match
-from keisei.network.stored import load_stored_network
+from keisei.network.loading import read_network
 from keisei.network.towers.torch_predictor import TorchPredictor
 from keisei.players.network_players import PolicyPlayer
 from keisei.runs.journal import CHECKPOINT, History
@@ -42,8 +42,8 @@ def test_it_beats_its_own_start(summary: RunSummary, tmp_path: Path) -> None:
         if entry.event == CHECKPOINT and entry.games <= 5_000
     ]
     checkpoint = summary.run_directory / CHECKPOINTS / Path(saved[-1].path).name
-    beginner = Trainer(CONFIG, tmp_path, EventBus()).agent  # the same seed, the same weights
-    trained = load_stored_network(checkpoint)
+    beginner = Trainer(CONFIG, tmp_path, EventBus()).learner  # the same seed, the same weights
+    trained = read_network(checkpoint)
     compute = beginner.compute
     inference = TorchPredictor(compute.prepare(trained.model), compute, trained.spec)
     result = play_match(

@@ -27,7 +27,7 @@ from keisei.training.callbacks import (
 )
 from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
-from tests.tiny import tiny_config, tiny_trainer
+from tests.tiny import agent_of, tiny_config, tiny_trainer
 
 ROOT = Path(__file__).parents[2]
 PROGRESS = Progress(timestep=64, total_timesteps=192, update=1, games=2, seconds=3.0)
@@ -98,7 +98,7 @@ def running_process(trainer: Trainer) -> "subprocess.Popen[bytes]":
 
 
 def submit(evaluation: BackgroundEvaluation, trainer: Trainer, update: int) -> None:
-    evaluation.submit(trainer.agent.best_model, replace(PROGRESS, update=update))
+    evaluation.submit(agent_of(trainer).best_network.model, replace(PROGRESS, update=update))
 
 
 def test_results_are_those_of_the_network_that_was_handed_over(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_results_are_those_of_the_network_that_was_handed_over(tmp_path: Path) -
     assert first.scores == inside.events[0].scores
     assert last.progress.update == 3
     assert trainer.scores == other.scores == last.scores
-    for name, value in other.agent.model.state_dict().items():
-        assert torch.equal(value, trainer.agent.model.state_dict()[name]), name
+    for name, value in agent_of(other).model.state_dict().items():
+        assert torch.equal(value, agent_of(trainer).model.state_dict()[name]), name
     assert [path.name for path in (tmp_path / "aside").iterdir()] == ["checkpoints"]
 
 
@@ -272,7 +272,7 @@ import sys, time
 from pathlib import Path
 from tests.tiny import tiny_trainer
 trainer = tiny_trainer(Path(sys.argv[1]), "evaluation.games=100000")
-trainer.background.submit(trainer.agent.best_model, trainer.progress)
+trainer.background.submit(agent_of(trainer).best_network.model, trainer.progress)
 print(trainer.background._running._process.pid, flush=True)
 time.sleep(30)
 """

@@ -38,7 +38,7 @@ from keisei.training.callbacks import EventBus, StepEnd
 from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
-from tests.tiny import TINY, tiny_config, tiny_trainer
+from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer
 from tests.training.test_run import train
 from tests.training.test_trainer import Witness
 
@@ -94,7 +94,7 @@ def test_workers_of_a_second_learner_play_its_games(tmp_path: Path) -> None:
     whole, part = alone.buffer, Experience(config.selfplay.rollout_plies, 8)
     alone.selfplay.collect(whole, SectionTimer())
     with ParallelSelfPlay(config, workers=1, ranks=Ranks(1, 2)) as workers:
-        workers.take_weights(alone.agent.model, 0)
+        workers.take_weights(alone.learner.network, 0)
         workers.collect(part, SectionTimer())
     assert (part.packed == whole.packed[:, 8:]).all()
     assert (part.actions == whole.actions[:, 8:]).all()
@@ -109,8 +109,8 @@ def test_all_plies_are_counted_once_and_learned_together(tmp_path: Path) -> None
     for trainer in trainers:
         assert (trainer.timestep, trainer.update) == (768, 2), "two learners, 8 games, 24 plies"
         assert trainer.games == trainers[0].games > 8
-        assert trainer.agent.fingerprint == trainers[0].agent.fingerprint
-        assert trainer.agent.random is trainer.learning_random
+        assert agent_of(trainer).fingerprint == agent_of(trainers[0]).fingerprint
+        assert agent_of(trainer).random is trainer.learner.random
     steps = [event for event in witness.of(StepEnd) if isinstance(event, StepEnd)]
     assert sum(step.metrics["games/finished"] for step in steps) == trainers[0].games
     for step in steps:
@@ -130,8 +130,8 @@ def test_as_many_learners_go_on_bit_by_bit(tmp_path: Path) -> None:
     assert [trainer.update for trainer in second] == [2, 2]
     together(second, Trainer.run)
     assert second[0].games == whole[0].games
-    assert second[0].agent.fingerprint == second[1].agent.fingerprint
-    assert second[0].agent.fingerprint == whole[0].agent.fingerprint
+    assert agent_of(second[0]).fingerprint == agent_of(second[1]).fingerprint
+    assert agent_of(second[0]).fingerprint == agent_of(whole[0]).fingerprint
     assert games_of(second[1].buffer) == games_of(whole[1].buffer)
 
 
@@ -174,7 +174,7 @@ def test_other_numbers_of_learners_go_on_too(tmp_path: Path) -> None:
             assert isinstance(trainer.selfplay, SelfPlay)
             assert len(trainer.selfplay.pool.snapshots) == 2, "all know the earlier selves"
         together(trainers, Trainer.train_step)
-        assert {t.agent.fingerprint for t in trainers} == {trainers[0].agent.fingerprint}
+        assert {agent_of(t).fingerprint for t in trainers} == {agent_of(trainers[0]).fingerprint}
         assert {t.timestep for t in trainers} == {256 + size * 64}
         assert len(sum((games_of(t.buffer) for t in trainers), Counter())) == size * 8
     for trainer, new in zip(trainers[2:], beginning[2:], strict=True):

@@ -11,7 +11,7 @@ from keisei.checkpoints.store import list_checkpoints
 from keisei.cli import app
 from keisei.config import load_saved_config
 from keisei.errors import KeiseiError
-from keisei.network.stored import load_stored_network
+from keisei.network.loading import read_network
 from tests.tiny import TINY
 
 
@@ -92,7 +92,7 @@ def test_a_run_can_start_from_the_weights_of_another(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0
     assert "46 planes adapted to 47" in (tmp_path / "new" / "run.log").read_text()
-    old, new = (load_stored_network(tmp_path / name).model.state_dict() for name in ("old", "new"))
+    old, new = (read_network(tmp_path / name).model.state_dict() for name in ("old", "new"))
     stem = "trunk.stem.weight"
     assert torch.allclose(new[stem][:, :46], old[stem])
     assert float(new[stem][:, 46].abs().max()) < 1e-20

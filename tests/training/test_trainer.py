@@ -22,7 +22,7 @@ from keisei.training.callbacks import (
     TrainingStart,
 )
 from keisei.training.interrupt import InterruptFlag
-from tests.tiny import tiny_trainer
+from tests.tiny import agent_of, tiny_trainer
 
 
 class Witness(Callback):
@@ -42,7 +42,7 @@ class Witness(Callback):
 
 
 def weights(trainer: object) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in trainer.agent.model.state_dict().items()}  # type: ignore[attr-defined]
+    return {name: value.clone() for name, value in agent_of(trainer).model.state_dict().items()}  # type: ignore[attr-defined]
 
 
 def test_a_run_from_start_to_end(tmp_path: Path) -> None:

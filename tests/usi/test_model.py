@@ -9,9 +9,8 @@ import pytest
 
 import keisei
 from keisei.errors import KeiseiError
-from keisei.network.loading import load_network
+from keisei.network.loading import load_network, read_network
 from keisei.network.onnx.onnx_export import export_onnx
-from keisei.network.stored import load_stored_network
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import Positions, pack_game
 from tests.tiny_runs import tiny_run
@@ -80,7 +79,7 @@ def test_where_there_is_no_torch_export_says_what_is_missing(run: Path) -> None:
 
 def test_an_onnx_file_plays_where_there_is_no_torch(run: Path, tmp_path: Path) -> None:
     model = tmp_path / "tiny.onnx"
-    model.write_bytes(export_onnx(load_stored_network(run)))
+    model.write_bytes(export_onnx(read_network(run)))
     done = subprocess.run(
         [sys.executable, "-c", ONNX_WITHOUT_TORCH, str(model)],
         check=False,

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from keisei import __version__
+from keisei.network.loading import StoredNetwork
+from keisei.network.model_factory import build_model
 from keisei.network.onnx.onnx_model import (
     FORMAT_VERSION,
     LEGAL,
@@ -21,9 +23,10 @@ from keisei.network.onnx.onnx_model import (
     import_onnx,
     onnx_model,
 )
-from keisei.network.stored import StoredNetwork
+from keisei.network.towers.heads import legal_log_probs
 from keisei.network.towers.model import ActorCritic
-from keisei.ppo.losses import legal_log_probs
+from keisei.network.towers.torch_predictor import weight_tensors
+from keisei.network.towers.weights import load_weights
 from keisei.shogi.packed import Positions
 from keisei.shogi.vector import VectorShogi
 
@@ -38,10 +41,12 @@ _TRIED_PLIES: Final = 40
 
 
 def export_onnx(network: StoredNetwork) -> bytes:
-    """The file that holds a network. It is tried out first: it answers as torch does."""
+    """Export a network; its outputs are compared with torch's first."""
     onnx, _ = import_onnx()
-    judging = _Judging(network.model)
-    proto = onnx.ModelProto.FromString(_traced(judging, network.spec.num_planes))
+    model = build_model(network.config.model, network.spec.num_planes).eval()
+    load_weights(model, weight_tensors(network.weights))
+    traced = _TracedModel(model)
+    proto = onnx.ModelProto.FromString(_graph(traced, network.spec.num_planes))
     facts = OnnxFacts(
         format_version=FORMAT_VERSION,
         keisei_version=__version__,
@@ -57,11 +62,11 @@ def export_onnx(network: StoredNetwork) -> bytes:
     onnx.helper.set_model_props(proto, facts.as_metadata())
     proto.producer_name, proto.producer_version = "keisei", __version__
     data: bytes = proto.SerializeToString(deterministic=True)
-    _require_same_answers(data, judging, network)
+    _require_same_answers(data, traced, network)
     return data
 
 
-class _Judging(nn.Module):
+class _TracedModel(nn.Module):
     """What the file computes: logits, and values whatever the kind of value head."""
 
     def __init__(self, model: ActorCritic) -> None:
@@ -75,7 +80,7 @@ class _Judging(nn.Module):
         return output.logits, self.model.values(output.value).float().clamp(-1.0, 1.0)
 
 
-def _traced(judging: _Judging, num_planes: int) -> bytes:
+def _graph(traced: _TracedModel, num_planes: int) -> bytes:
     """The ONNX graph of a network, with any number of boards and moves.
 
     By torch's older exporter. It is deprecated, but does the same in every torch that Keisei allows
@@ -90,7 +95,7 @@ def _traced(judging: _Judging, num_planes: int) -> bytes:
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         try:
             torch.onnx.export(
-                judging,
+                traced,
                 example,
                 buffer,  # type: ignore[arg-type]  # only the newer exporter wants a path
                 input_names=[PLANES, LEGAL],
@@ -101,12 +106,12 @@ def _traced(judging: _Judging, num_planes: int) -> bytes:
             )
         except (RuntimeError, torch.onnx.OnnxExporterError) as error:
             raise OnnxError(
-                f"{type(judging.model).__name__} cannot be written as ONNX: {error}"
+                f"{type(traced.model).__name__} cannot be written as ONNX: {error}"
             ) from error
     return buffer.getvalue()
 
 
-def _require_same_answers(data: bytes, judging: _Judging, network: StoredNetwork) -> None:
+def _require_same_answers(data: bytes, traced: _TracedModel, network: StoredNetwork) -> None:
     """Ask both: of a plug-in's network, tracing may have kept less than all of it."""
     env = VectorShogi(_TRIED_GAMES, network.spec, opening_plies=_TRIED_PLIES)
     width = int(env.legal_counts.max())
@@ -115,7 +120,7 @@ def _require_same_answers(data: bytes, judging: _Judging, network: StoredNetwork
         Positions(env.packed, legal, counts)
     )
     with torch.inference_mode():
-        logits, values = judging(
+        logits, values = traced(
             torch.from_numpy(env.planes()), torch.from_numpy(legal.astype(np.int64))
         )
         log_probs = legal_log_probs(logits, torch.from_numpy(counts)).numpy()

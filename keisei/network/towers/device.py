@@ -5,6 +5,7 @@
 (device(type='cpu'), None, False)
 """
 
+import copy
 import logging
 import os
 import signal
@@ -14,18 +15,13 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
-from typing import Final, Literal, TypeVar
+from functools import cache, partial
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import torch
 
-from keisei.benchmark.network_speed import (
-    COMPILED,
-    LAID_OUT,
-    measure_paths,
-    sample_batch,
-)
 from keisei.config_schema import DeviceConfig
+from keisei.constants import BOARD_SIZE
 from keisei.doctor import usable_cpus
 from keisei.errors import DeviceError
 from keisei.network.towers.compilation import compile_forward
@@ -114,16 +110,16 @@ def measure_speedup(device: str, dtype: torch.dtype) -> float:
             if not loss.isfinite().item():  # item() also waits for the device
                 raise ArithmeticError(f"{dtype} gives a loss of {loss.item()}")
 
-        seconds = {enabled: _best_seconds(step, enabled) for enabled in (False, True)}
+        seconds = {enabled: _best_seconds(partial(step, enabled)) for enabled in (False, True)}
     return seconds[False] / seconds[True]
 
 
-def _best_seconds(step: Callable[[bool], None], enabled: bool) -> float:
-    step(enabled)
+def _best_seconds(step: Callable[[], None]) -> float:
+    step()
     best = float("inf")
     for _ in range(PROBE_STEPS):
         start = time.perf_counter()
-        step(enabled)
+        step()
         best = min(best, time.perf_counter() - start)
     return best
 
@@ -135,16 +131,16 @@ def main() -> None:
     sys.stdout.write(f"{measure_speedup(device, getattr(torch, name))}\n")
 
 
-__all__ = ["Compute", "choose_compute", "choose_device", "measure_paths"]
-
-
 DTYPES: Final = {"bf16": torch.bfloat16, "fp16": torch.float16}
 FIRST_BF16_CAPABILITY: Final = (8, 0)
 """CUDA compute capability from which on bfloat16 is computed by the hardware (Ampere)."""
 
 DETERMINISTIC_CUBLAS: Final = ":4096:8"
 AUTO_BATCH: Final = 256
-"""Batch by which ``compile=auto`` judges."""
+"""Positions of the batch on which ``compile=auto`` compares speeds."""
+
+TYPICAL_LEGAL_MOVES: Final = 120
+"""Length of the longest legal list in a batch of self-play, more or less."""
 
 Model = TypeVar("Model", bound=ActorCritic)
 
@@ -200,13 +196,11 @@ class Compute:
     def _is_faster_compiled(self, model: ActorCritic) -> bool:
         # Measured in float32, also under autocast: what the compiler saves is the memory traffic
         # between layers, and there is as much of that in either precision.
-        speeds = {s.path: s for s in measure_paths(model, sample_batch(model, AUTO_BATCH))}
-        if COMPILED not in speeds:
+        plain, compiled = copy.deepcopy(model), copy.deepcopy(model)
+        if not compile_forward(compiled):
             return False
-        acting, learning = (
-            getattr(speeds[COMPILED], name) / getattr(speeds[LAID_OUT], name)
-            for name in ("acting_ratio", "learning_ratio")
-        )
+        before, after = step_seconds(plain), step_seconds(compiled)
+        acting, learning = before.acting / after.acting, before.learning / after.learning
         logger.info("compiled, acting is %.2fx and learning %.2fx as fast", acting, learning)
         return bool(1 / acting + 1 / learning < 2)
 
@@ -219,6 +213,44 @@ class Compute:
         if self.deterministic or torch.are_deterministic_algorithms_enabled():
             torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
         torch.backends.cudnn.benchmark = not self.deterministic
+
+
+class StepSeconds(NamedTuple):
+    """Seconds of a forward pass and of a training step, the best of several."""
+
+    acting: float
+    learning: float
+
+
+def step_seconds(model: ActorCritic) -> StepSeconds:
+    """Time a forward pass and a training step of `model`, with `AUTO_BATCH` positions."""
+    device = next(model.parameters()).device
+    planes = torch.rand(AUTO_BATCH, model.in_planes, BOARD_SIZE, BOARD_SIZE, device=device)
+    legal = torch.arange(TYPICAL_LEGAL_MOVES, device=device).expand(AUTO_BATCH, -1)
+
+    def act() -> None:
+        with torch.inference_mode():
+            model(planes, legal).value.sum().item()  # item() waits for the device
+
+    def learn() -> None:
+        output = model(planes, legal)
+        loss = output.logits.logsumexp(1).mean() + output.value.square().mean()
+        loss.backward()
+        loss.item()
+
+    return StepSeconds(_best_seconds(act), _best_seconds(learn))
+
+
+def learner_device(name: str, local_rank: int, size: int) -> torch.device:
+    """Where a learner computes: each of several on a machine has its own GPU, unless one is named.
+
+    Raises:
+        DeviceError: There are fewer GPUs than learners.
+    """
+    device = choose_device(name)
+    if size > 1 and device.type == "cuda" and ":" not in name:
+        return choose_device(f"cuda:{local_rank}")
+    return device
 
 
 def choose_compute(config: DeviceConfig) -> Compute:

@@ -207,3 +207,15 @@ VALUE_HEADS: Final[Mapping[str, type[TanhValue | WinDrawLossValue]]] = {
     "tanh": TanhValue,
     "wdl": WinDrawLossValue,
 }
+
+
+def legal_mask(counts: Tensor, width: int) -> Tensor:
+    """``bool[B, width]``: which entries of each row are legal moves."""
+    return torch.arange(width, device=counts.device) < counts[:, None]
+
+
+def legal_log_probs(logits: Tensor, counts: Tensor) -> Tensor:
+    """Log-probabilities ``[B, M]`` of the legal moves, in float32; minus infinity beyond them."""
+    logits = logits.float()
+    padding = ~legal_mask(counts, logits.shape[1])
+    return torch.log_softmax(logits.masked_fill(padding, -torch.inf), dim=1)

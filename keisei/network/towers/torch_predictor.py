@@ -1,15 +1,21 @@
-"""Asking a network about many positions at once: legal-only log-probabilities and values."""
+"""`TorchPredictor`: a tower that predicts, as the rest of Keisei calls it."""
+
+import copy
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keisei.network.predictor import Prediction, padded_width
-from keisei.network.towers.device import Compute
+from keisei.config_schema import AppConfig, DeviceConfig
+from keisei.network.model_factory import build_model
+from keisei.network.predictor import Prediction, Weights, padded_width
+from keisei.network.towers.device import Compute, choose_compute
+from keisei.network.towers.heads import legal_log_probs
 from keisei.network.towers.model import ActorCritic
-from keisei.ppo.losses import legal_log_probs
-from keisei.shogi.features import FeatureSpec
+from keisei.network.towers.weights import load_weights
+from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions
 from keisei.timing import Stopwatch
 
@@ -17,23 +23,58 @@ CPU_BATCH = 256
 """Positions per call on a CPU: larger batches fall out of its cache and are slower."""
 
 
+def make_network(config: AppConfig, device: DeviceConfig) -> "TorchPredictor":
+    """A tower with random weights, on its device and compiled if that is asked for."""
+    spec = feature_spec(config.env.input_features)
+    compute = choose_compute(device)
+    model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
+    return TorchPredictor(compute.compiled(model), compute, spec)
+
+
 class TorchPredictor:
-    """A network that is only asked, not trained."""
+    """A tower on its device, with everything that a call of it needs."""
 
     def __init__(
         self,
-        network: ActorCritic,
+        model: ActorCritic,
         compute: Compute,
         spec: FeatureSpec,
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        self.network = network
+        self.model = model
         self.compute = compute
         self.spec = spec
         self.stopwatch = stopwatch or Stopwatch()
-        """Runs while the network computes."""
+        """Runs while the tower computes."""
 
         self._planes = np.empty((0, *spec.shape), dtype=np.float32)
+
+    @property
+    def device(self) -> str:
+        """Where it computes: ``cpu``, ``cuda:0``, ``mps``."""
+        return str(self.compute.device)
+
+    @property
+    def threads(self) -> int:
+        """Threads of torch."""
+        return self.compute.threads
+
+    def weights(self) -> Weights:
+        """The weights as they are now; on a CPU the arrays are the tower's own."""
+        return model_weights(self.model)
+
+    def load_weights(self, weights: Weights) -> None:
+        """Replace all weights.
+
+        Raises:
+            WeightsError: They are those of another network.
+        """
+        load_weights(self.model, weight_tensors(weights))
+
+    def copy(self) -> Self:
+        """A tower of the same kind with weights of its own, which is not trained."""
+        model = copy.deepcopy(self.model).requires_grad_(False)
+        return type(self)(model, self.compute, self.spec, self.stopwatch)
 
     def predict(self, positions: Positions) -> Prediction:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
@@ -64,13 +105,23 @@ class TorchPredictor:
         moves = torch.from_numpy(legal.astype(np.int64)).to(device)
         with self.stopwatch:
             with self.compute.autocast():
-                output = self.network(board, moves)
+                output = self.model(board, moves)
             log_probs = legal_log_probs(output.logits, torch.from_numpy(counts).to(device))
-            values = self.network.values(output.value).float()
+            values = self.model.values(output.value).float()
             return log_probs.cpu().numpy(), values.cpu().numpy()
 
 
+def model_weights(model: ActorCritic) -> Weights:
+    """The weights of a tower as named arrays; on a CPU they share its memory."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+
+
+def weight_tensors(weights: Weights) -> dict[str, Tensor]:
+    """Named arrays as tensors on the CPU, which share their memory."""
+    return {name: torch.from_numpy(np.asarray(array)) for name, array in weights.items()}
+
+
 def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:
-    """Planes on the device, in the memory layout that is fastest there."""
+    """Planes ``[B, C, 9, 9]`` on the device, in the memory layout that is fastest there."""
     tensor = torch.from_numpy(planes).to(compute.device, non_blocking=True)
     return tensor.contiguous(memory_format=torch.channels_last) if compute.channels_last else tensor

@@ -11,14 +11,6 @@ SHOWN_NAMES = 8
 """How many names a message lists before it says how many more there are."""
 
 
-def export_weights(model: ActorCritic) -> dict[str, Tensor]:
-    """A copy of all weights on the CPU, contiguous, as safetensors wants them."""
-    return {
-        name: tensor.detach().to("cpu", copy=True).contiguous()
-        for name, tensor in model.state_dict().items()
-    }
-
-
 def load_weights(
     model: ActorCritic,
     state: Mapping[str, Tensor],
@@ -33,7 +25,7 @@ def load_weights(
 
     Args:
         model: gets the weights; stays as it was when they don't fit.
-        state: as from `export_weights` or ``state_dict``.
+        state: as from ``state_dict``.
         planes_from: names of the planes that `state` reads (`FeatureSpec.plane_names`).
         planes_to: names of the planes that `model` reads. Planes are matched by name if both are
             given, by position otherwise.

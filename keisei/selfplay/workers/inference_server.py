@@ -21,35 +21,30 @@ from typing import Final, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from keisei.config_schema import AppConfig
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.network.model_factory import build_model
-from keisei.network.predictor import Prediction, padded_width
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Network, Prediction, padded_width
 from keisei.selfplay.workers.messages import (
     Command,
+    CommandKind,
     Failure,
-    Order,
     WorkersFailedError,
 )
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
 from keisei.selfplay.workers.shared_memory import attach_block, create_block, release_block
-from keisei.shogi.features import feature_spec
 from keisei.shogi.packed import PACKED, Positions
 from keisei.shogi.position import Records
 from keisei.system import leave_signals_to_parent, spawn_context
 
 logger = logging.getLogger(__name__)
 
-START_SECONDS: Final = 300.0
+STARTUP_TIMEOUT: Final = 300.0
 """How long the server may take to come up: a compiler may have to run first."""
 
-END_SECONDS: Final = 3.0
-LOOK_SECONDS: Final = 0.05
+SHUTDOWN_TIMEOUT: Final = 3.0
+POLL_INTERVAL: Final = 0.05
 """How often the server looks for workers that have come."""
 
 
@@ -57,7 +52,7 @@ class ServerGoneError(WorkersFailedError):
     """The server has ended or could not be started."""
 
 
-class BoardBlock:
+class PredictionBuffer:
     """Memory that a worker shares with the server: boards one way, predictions the other."""
 
     packed: Records
@@ -106,7 +101,7 @@ def _aligned(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> int:
     return -(-size // 64) * 64
 
 
-class Desk(NamedTuple):
+class ServerAddress(NamedTuple):
     """Where a worker asks: what it needs to know of the server."""
 
     address: str | tuple[str, int]
@@ -115,7 +110,7 @@ class Desk(NamedTuple):
     games: int
 
 
-class Question(NamedTuple):
+class PredictRequest(NamedTuple):
     """Of a worker: judge the first boards of my block."""
 
     boards: int
@@ -125,11 +120,11 @@ class Question(NamedTuple):
 class RemotePredictor:
     """The network as a worker sees it: a `Predictor` whose answers come from the server."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._block = BoardBlock.attach(desk.games, desk.block)
+    def __init__(self, server_address: ServerAddress) -> None:
+        self._block = PredictionBuffer.attach(server_address.games, server_address.block)
         try:
-            self._pipe = Client(desk.address, authkey=desk.key)
-            self._pipe.send(desk)
+            self._pipe = Client(server_address.address, authkey=server_address.key)
+            self._pipe.send(server_address)
         except (OSError, EOFError, multiprocessing.AuthenticationError) as error:
             raise ServerGoneError(f"the inference server cannot be reached: {error}") from error
 
@@ -142,7 +137,7 @@ class RemotePredictor:
         block.legal_actions[:boards, :width] = legal_actions[:, :width]
         block.legal_counts[:boards] = legal_counts
         try:
-            self._pipe.send(Question(boards, width))
+            self._pipe.send(PredictRequest(boards, width))
             self._pipe.recv()
         except (EOFError, OSError) as error:
             raise ServerGoneError("the inference server is gone") from error
@@ -153,41 +148,40 @@ class ServerPlan(NamedTuple):
     """What the server is to do."""
 
     config_json: str
-    slab: str
+    weights_buffer: str
     """Name of the shared memory with the weights."""
 
     key: bytes
 
 
 class _Server:
-    """The server's own process: takes orders of the learner, answers the questions of workers."""
+    """The server's own process: takes commands of the learner, answers the requests of workers."""
 
-    def __init__(self, plan: ServerPlan, orders: Connection) -> None:
+    def __init__(self, plan: ServerPlan, commands: Connection) -> None:
         config = AppConfig.model_validate_json(plan.config_json)
-        spec = feature_spec(config.env.input_features)
-        compute = choose_compute(config.device)
-        self._model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
-        self._inference = TorchPredictor(compute.compiled(self._model), compute, spec)
-        self._slab = ModelSynchronizer.attach(self._model, plan.slab)
-        self._orders = orders
-        self._blocks: dict[Connection, BoardBlock] = {}
+        self._network = make_network(config, config.device)
+        self._weights_buffer = ModelSynchronizer.attach(
+            self._network.weights(), plan.weights_buffer
+        )
+        self._commands = commands
+        self._blocks: dict[Connection, PredictionBuffer] = {}
         self._new: list[Connection] = []
 
     def run(self, listener: Listener) -> None:
         """Serve until told to stop, or until the learner is gone."""
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-        with self._slab, suppress(EOFError):
+        with self._weights_buffer, suppress(EOFError):
             while True:
                 while self._new:
                     self._welcome(self._new.pop())
-                ready = wait([self._orders, *self._blocks], LOOK_SECONDS)
-                # Workers hear of new weights after the server, so no question overtakes them.
-                while self._orders.poll():
-                    order = Order(*self._orders.recv())
-                    if order.command == Command.STOP:
+                ready = wait([self._commands, *self._blocks], POLL_INTERVAL)
+                # Workers hear of new weights after the server, so no request overtakes them.
+                while self._commands.poll():
+                    command = Command(*self._commands.recv())
+                    if command.kind == CommandKind.STOP:
                         return
-                    self._load(order.argument)
-                asking = [pipe for pipe in ready if pipe is not self._orders]
+                    self._load(command.argument)
+                asking = [pipe for pipe in ready if pipe is not self._commands]
                 # On Windows they are of another class, with the same methods.
                 self._answer([cast("Connection", pipe) for pipe in asking])
 
@@ -202,44 +196,44 @@ class _Server:
 
     def _welcome(self, pipe: Connection) -> None:
         try:
-            desk = Desk(*pipe.recv())
-            self._blocks[pipe] = BoardBlock.attach(desk.games, desk.block)
+            server_address = ServerAddress(*pipe.recv())
+            self._blocks[pipe] = PredictionBuffer.attach(server_address.games, server_address.block)
         except (EOFError, OSError):
             pipe.close()
 
     def _load(self, version: int) -> None:
-        weights = self._slab.read(version)
+        weights = self._weights_buffer.read(version)
         if weights is not None:  # else there is an order for newer ones already
-            self._model.load_state_dict(weights)
+            self._network.load_weights(weights)
 
     def _answer(self, asking: Sequence[Connection]) -> None:
-        """Answer all waiting questions with one call of the network."""
-        questions: list[tuple[Connection, BoardBlock, Question]] = []
+        """Answer all waiting requests with one call of the network."""
+        requests: list[tuple[Connection, PredictionBuffer, PredictRequest]] = []
         for pipe in asking:
             try:
-                questions.append((pipe, self._blocks[pipe], Question(*pipe.recv())))
+                requests.append((pipe, self._blocks[pipe], PredictRequest(*pipe.recv())))
             except (EOFError, OSError):
                 self._dismiss(pipe)
-        if not questions:
+        if not requests:
             return
-        ends = np.cumsum([question.boards for *_, question in questions])
-        width = max(question.width for *_, question in questions)
+        ends = np.cumsum([request.boards for *_, request in requests])
+        width = max(request.width for *_, request in requests)
         packed = np.empty(ends[-1], dtype=PACKED).view(np.recarray)
         legal_actions = np.empty((ends[-1], width), dtype=np.uint16)
         legal_counts = np.empty(ends[-1], dtype=np.int32)
-        for end, (_, block, question) in zip(ends, questions, strict=True):
-            rows = slice(end - question.boards, end)
-            packed[rows] = block.packed[: question.boards]
-            legal_actions[rows] = block.legal_actions[: question.boards, :width]
-            legal_counts[rows] = block.legal_counts[: question.boards]
-        prediction = self._inference.predict(Positions(packed, legal_actions, legal_counts))
-        for end, (pipe, block, question) in zip(ends, questions, strict=True):
-            rows = slice(end - question.boards, end)
-            columns = min(question.width, prediction.log_probs.shape[1])
-            answer = block.log_probs[: question.boards, : question.width]
+        for end, (_, block, request) in zip(ends, requests, strict=True):
+            rows = slice(end - request.boards, end)
+            packed[rows] = block.packed[: request.boards]
+            legal_actions[rows] = block.legal_actions[: request.boards, :width]
+            legal_counts[rows] = block.legal_counts[: request.boards]
+        prediction = self._network.predict(Positions(packed, legal_actions, legal_counts))
+        for end, (pipe, block, request) in zip(ends, requests, strict=True):
+            rows = slice(end - request.boards, end)
+            columns = min(request.width, prediction.log_probs.shape[1])
+            answer = block.log_probs[: request.boards, : request.width]
             answer[:, columns:] = -np.inf
             answer[:, :columns] = prediction.log_probs[rows, :columns]
-            block.values[: question.boards] = prediction.values[rows]
+            block.values[: request.boards] = prediction.values[rows]
             with suppress(OSError):
                 pipe.send(True)
 
@@ -248,62 +242,62 @@ class _Server:
         self._blocks.pop(pipe).close()
 
 
-def server_main(plan: ServerPlan, orders: Connection) -> None:
+def server_main(plan: ServerPlan, commands: Connection) -> None:
     """What the process does; never raises, it tells."""
     leave_signals_to_parent()
     try:
-        server = _Server(plan, orders)
+        server = _Server(plan, commands)
         with Listener(authkey=plan.key) as listener:
-            orders.send(listener.address)
+            commands.send(listener.address)
             server.run(listener)
     except BaseException:  # noqa: BLE001 - whatever it is, the learner shall know
         with suppress(OSError):
-            orders.send(Failure(traceback.format_exc()))
+            commands.send(Failure(traceback.format_exc()))
         sys.exit(1)
 
 
 class InferenceServer:
-    """The server from the learner's side; it is started by the first `desk` that is asked for."""
+    """The server from the learner's side; it is started by the first `server_address` that is asked for."""
 
     def __init__(
         self,
         config: AppConfig,
-        device: torch.device,
+        network: Network,
         games: int,
         workers: int,
-        slab: ModelSynchronizer,
+        weights_buffer: ModelSynchronizer,
     ) -> None:
         """Set it out for some workers with `games` each; it computes where the learner does."""
         own = {
-            "device": str(device),
-            "torch_threads": config.device.torch_threads or torch.get_num_threads(),
+            "device": network.device,
+            "torch_threads": config.device.torch_threads or network.threads,
         }
         device_config = config.device.model_copy(update=own)
         self._config = config.model_copy(update={"device": device_config})
-        self._slab = slab
+        self._weights_buffer = weights_buffer
         self.starts = 0
         """How often it was started: one that is gone takes with it all workers of before."""
 
         self._version = -1
         self._key = secrets.token_bytes(32)
         with ExitStack() as stack:
-            self._blocks: list[BoardBlock] = []
+            self._blocks: list[PredictionBuffer] = []
             for _ in range(workers):
-                self._blocks.append(BoardBlock(games))
+                self._blocks.append(PredictionBuffer(games))
                 stack.callback(self._blocks[-1].close)
             self._free_memory = stack.pop_all()
         self._address: str | tuple[str, int] = ""
         self._process: SpawnProcess | None = None
-        self._orders: Connection | None = None
+        self._commands: Connection | None = None
 
     def take_weights(self, version: int) -> None:
-        """Use the newest weights of the slab from now on."""
+        """Use the newest weights of the weights_buffer from now on."""
         self._version = version
-        if self._orders is not None:
+        if self._commands is not None:
             with suppress(OSError):  # one that is gone is noticed by the workers
-                self._orders.send(Order(Command.WEIGHTS, version))
+                self._commands.send(Command(CommandKind.WEIGHTS, version))
 
-    def desk(self, worker: int) -> Desk:
+    def server_address(self, worker: int) -> ServerAddress:
         """Where a worker asks. A server that is gone is replaced.
 
         Raises:
@@ -311,36 +305,40 @@ class InferenceServer:
         """
         if self._process is None or not self._process.is_alive():
             if self._process is not None:
-                logger.error("the inference server is gone and is replaced: %s", self._last_words())
+                logger.error(
+                    "the inference server is gone and is replaced: %s", self._exit_reason()
+                )
             self._start()
         block = self._blocks[worker]
-        return Desk(self._address, self._key, block.name, block.games)
+        return ServerAddress(self._address, self._key, block.name, block.games)
 
     def kill(self) -> None:
-        """End its process, which hangs; the next `desk` is at a new one."""
+        """End its process, which hangs; the next `server_address` is at a new one."""
         self._stop(0.0)
 
     def close(self) -> None:
         """End the process and free the memory."""
-        self._stop(END_SECONDS)
+        self._stop(SHUTDOWN_TIMEOUT)
         self._free_memory.close()
 
     def _start(self) -> None:
         self._stop(0.0)
         self.starts += 1
         context = spawn_context()
-        self._orders, other = context.Pipe()
-        plan = ServerPlan(self._config.model_dump_json(), self._slab.name, self._key)
+        self._commands, other = context.Pipe()
+        plan = ServerPlan(self._config.model_dump_json(), self._weights_buffer.name, self._key)
         self._process = context.Process(
             target=server_main, args=(plan, other), name="keisei-inference-server", daemon=True
         )
         self._process.start()
         other.close()
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + STARTUP_TIMEOUT
         try:
-            if not self._orders.poll(deadline - time.monotonic()):
-                raise ServerGoneError(f"the inference server did not start in {START_SECONDS:g} s")
-            answer = self._orders.recv()
+            if not self._commands.poll(deadline - time.monotonic()):
+                raise ServerGoneError(
+                    f"the inference server did not start in {STARTUP_TIMEOUT:g} s"
+                )
+            answer = self._commands.recv()
         except (EOFError, OSError) as error:
             raise ServerGoneError("the inference server ended while it started") from error
         if isinstance(answer, Failure):
@@ -349,29 +347,29 @@ class InferenceServer:
         if self._version >= 0:
             self.take_weights(self._version)
 
-    def _last_words(self) -> str:
-        assert self._orders is not None
+    def _exit_reason(self) -> str:
+        assert self._commands is not None
         with suppress(EOFError, OSError):
-            while self._orders.poll():
-                if isinstance(message := self._orders.recv(), Failure):
+            while self._commands.poll():
+                if isinstance(message := self._commands.recv(), Failure):
                     return message.reason
         return "it was killed"
 
     def _stop(self, seconds: float) -> None:
-        if self._process is None or self._orders is None:
+        if self._process is None or self._commands is None:
             return
         with suppress(OSError):
-            self._orders.send(Order(Command.STOP))
+            self._commands.send(Command(CommandKind.STOP))
         self._process.join(seconds)
         self._process.kill()
         self._process.join()
         self._process.close()
-        self._orders.close()
-        self._process = self._orders = None
+        self._commands.close()
+        self._process = self._commands = None
 
 
-def is_served(config: AppConfig, model: ActorCritic) -> bool:
+def is_served(config: AppConfig, network: Network) -> bool:
     """Whether workers ask a server: ``auto``, if the learner computes on a GPU."""
     if config.parallel.inference == "auto":
-        return next(model.parameters()).device.type != "cpu"
+        return network.device != "cpu"
     return config.parallel.inference == "server"

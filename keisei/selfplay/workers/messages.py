@@ -1,22 +1,22 @@
-"""Who plays what when workers come and go: tickets.
+"""Who plays what when workers come and go: work_items.
 
-A rollout is divided into shares of equal size, and a ticket is the order to play one of them. Any
-worker may play any ticket, so their number may change at any time: a ticket whose worker is lost is
-drawn again by another. Update `u` takes exactly the tickets ``u * shares`` and following, once
+A rollout is divided into shares of equal size, and a work_item is the order to play one of them. Any
+worker may play any work_item, so their number may change at any time: a work_item whose worker is lost is
+drawn again by another. Update `u` takes exactly the work_items ``u * shares`` and following, once
 each; so nothing is lost or doubled, and weights are never older than permitted, whoever is fast.
 
->>> tickets = Tickets[str](shares=2, max_lag=0)
->>> tickets.begin_round()
->>> tickets.draw(), tickets.draw(), tickets.draw()
+>>> work_items = WorkItems[str](shares=2, max_lag=0)
+>>> work_items.begin_round()
+>>> work_items.take(), work_items.take(), work_items.take()
 (0, 1, None)
->>> tickets.give_back(0)  # its worker died
->>> tickets.draw()
+>>> work_items.put_back(0)  # its worker died
+>>> work_items.take()
 0
->>> tickets.hand_in(1, "plies of 1")
->>> tickets.hand_in(0, "plies of 0")
->>> tickets.is_complete
+>>> work_items.complete(1, "plies of 1")
+>>> work_items.complete(0, "plies of 0")
+>>> work_items.is_complete
 True
->>> tickets.collect()
+>>> work_items.collect()
 ['plies of 0', 'plies of 1']
 """
 
@@ -39,7 +39,7 @@ class WorkersFailedError(KeiseiError):
     """Workers failed again and again; the message holds the last one's reason."""
 
 
-class Command(IntEnum):
+class CommandKind(IntEnum):
     """What the learner tells a worker."""
 
     WEIGHTS = 0
@@ -48,7 +48,7 @@ class Command(IntEnum):
     FREE = 1
     """A slot has been read; the argument is its number."""
 
-    HEARD = 2
+    ACKNOWLEDGE = 2
     """A sign of life has come."""
 
     PAUSE = 3
@@ -59,10 +59,10 @@ class Command(IntEnum):
     STOP = 6
 
 
-class Order(NamedTuple):
+class Command(NamedTuple):
     """A command with its argument."""
 
-    command: Command
+    kind: CommandKind
     argument: int = 0
 
 
@@ -118,7 +118,7 @@ class Failure:
     """Its traceback."""
 
 
-class Beat(NamedTuple):
+class Heartbeat(NamedTuple):
     """A sign of life."""
 
     stats: WorkerStats
@@ -172,24 +172,24 @@ class SlotRing:
 
 @dataclass
 class WorkerCommunicator:
-    """The worker's end: orders in, chunks and signs of life out. Use it as a context."""
+    """The worker's end: commands in, chunks and signs of life out. Use it as a context."""
 
     pipe: Connection
     ring: SlotRing
     free: deque[int] = field(default_factory=deque)
 
-    def orders(self, timeout: float = 0.0) -> list[Order]:
-        """The orders that have come; waits for the first one for up to `timeout` seconds.
+    def commands(self, timeout: float = 0.0) -> list[Command]:
+        """The commands that have come; waits for the first one for up to `timeout` seconds.
 
         Raises:
             EOFError: The learner is gone.
         """
-        orders: list[Order] = []
-        while self.pipe.poll(0.0 if orders else timeout):
-            orders.append(Order(*self.pipe.recv()))
-        return orders
+        commands: list[Command] = []
+        while self.pipe.poll(0.0 if commands else timeout):
+            commands.append(Command(*self.pipe.recv()))
+        return commands
 
-    def tell(self, message: "Chunk | Beat | Failure") -> None:
+    def send(self, message: "Chunk | Heartbeat | Failure") -> None:
         """Send a message; raises `OSError` if the learner is gone."""
         self.pipe.send(message)
 
@@ -204,14 +204,14 @@ class WorkerCommunicator:
 Played = TypeVar("Played")
 
 
-class Tickets(Generic[Played]):
-    """The tickets of a run, in the order of the updates that they are for."""
+class WorkItems(Generic[Played]):
+    """The work_items of a run, in the order of the updates that they are for."""
 
     def __init__(self, *, shares: int, max_lag: int) -> None:
         """Begin with the first update.
 
         Args:
-            shares: tickets of one update.
+            shares: work_items of one update.
             max_lag: how many updates ahead of the newest weights may be played.
         """
         self.shares = shares
@@ -230,8 +230,8 @@ class Tickets(Generic[Played]):
         """There are new weights; or there are none, and the old ones shall do once more."""
         self._newest = self._update
 
-    def draw(self) -> int | None:
-        """The oldest ticket that may be played with the newest weights and that nobody has."""
+    def take(self) -> int | None:
+        """The oldest work_item that may be played with the newest weights and that nobody has."""
         if self._returned:
             return heapq.heappop(self._returned)
         if self._newest < 0 or self._next // self.shares > self._newest + self._max_lag:
@@ -239,21 +239,21 @@ class Tickets(Generic[Played]):
         self._next += 1
         return self._next - 1
 
-    def give_back(self, number: int) -> None:
+    def put_back(self, number: int) -> None:
         """It was drawn, but will not be played."""
         heapq.heappush(self._returned, number)
 
-    def hand_in(self, number: int, played: Played) -> None:
+    def complete(self, number: int, played: Played) -> None:
         """It has been played."""
         self._played[number] = played
 
     @property
     def is_complete(self) -> bool:
-        """Whether all tickets of the next update have been played."""
+        """Whether all work_items of the next update have been played."""
         return all(number in self._played for number in self._numbers)
 
     def collect(self) -> list[Played]:
-        """What was played for the next update, in the order of the tickets."""
+        """What was played for the next update, in the order of the work_items."""
         played = [self._played.pop(number) for number in self._numbers]
         self._update += 1
         return played

@@ -14,39 +14,39 @@ from multiprocessing.context import SpawnProcess
 from typing import Final, cast
 
 from keisei.config_schema import AppConfig
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
-from keisei.ppo.distributed import Ranks
+from keisei.ppo.learner import Ranks
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.workers.inference_server import InferenceServer, is_served
 from keisei.selfplay.workers.messages import (
-    Beat,
     Chunk,
     Command,
+    CommandKind,
     Failure,
-    Order,
+    Heartbeat,
     SlotRing,
     WorkerStats,
 )
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
 from keisei.selfplay.workers.shared_memory import remove_orphans
-from keisei.selfplay.workers.worker_pool import GameShares, Workforce
+from keisei.selfplay.workers.worker_pool import GameShares, WorkerPool
 from keisei.selfplay.workers.worker_process import ProcessPlan, worker_main
 from keisei.shogi.rules import Outcome
 from keisei.system import spawn_context
 from keisei.timing import SectionTimer
 
-LOOK_SECONDS: Final = 1.0
+POLL_INTERVAL: Final = 1.0
 """How often one looks whether a worker hangs."""
 
-START_SECONDS: Final = 300.0
+STARTUP_TIMEOUT: Final = 300.0
 """How long a worker may take to come up: kernels may have to be compiled first."""
 
-END_SECONDS: Final = 3.0
+SHUTDOWN_TIMEOUT: Final = 3.0
 """How long workers may take to end by themselves."""
 
 
-class ParallelSelfPlay(Workforce):
+class ParallelSelfPlay(WorkerPool):
     """The workers of a run. Use it as a context: it leaves no process and no memory behind."""
 
     def __init__(
@@ -73,33 +73,32 @@ class ParallelSelfPlay(Workforce):
         self._slots = config.parallel.max_lag + 1
         self._number = workers
         self._workers: list[_Worker] = []
-        self._slab: ModelSynchronizer | None = None
+        self._weights_buffer: ModelSynchronizer | None = None
         self._server: InferenceServer | None = None
         self._is_paused = False
 
-    def take_weights(self, model: ActorCritic, version: int) -> None:
+    def take_weights(self, network: Network, version: int) -> None:
         """Let all workers play with the network as it is now, after `version` updates.
 
         The first time they are started.
         """
-        self._begin_version(model, version)
-        if self._slab is None:
+        self._begin_version(network, version)
+        if self._weights_buffer is None:
             remove_orphans()
-            self._slab = ModelSynchronizer(model)
+            self._weights_buffer = ModelSynchronizer(network.weights())
             for number in range(self._number):  # one by one: `close` frees those there are
                 self._workers.append(_Worker(self, number))
-            if is_served(self._config, model):
-                device = next(model.parameters()).device
+            if is_served(self._config, network):
                 self._server = InferenceServer(
-                    self._config, device, self._shares.games, self._number, self._slab
+                    self._config, network, self._shares.games, self._number, self._weights_buffer
                 )
             for worker in self._workers:
                 worker.start(version)
-        self._slab.publish(model, version)
+        self._weights_buffer.publish(network.weights(), version)
         if self._server is not None:
             self._server.take_weights(version)
         for worker in self._workers:
-            worker.order(Command.WEIGHTS, version)
+            worker.send(CommandKind.WEIGHTS, version)
 
     def collect(
         self,
@@ -114,12 +113,12 @@ class ParallelSelfPlay(Workforce):
         """
         with timer.section("waiting"):
             while not all(worker.chunks for worker in self._workers):
-                self._listen()
+                self._receive()
         total = RolloutStats()
         for worker in self._workers:
             chunk = worker.chunks.popleft()
             experience.take(worker.ring[chunk.slot], worker.number * self._shares.games)
-            worker.order(Command.FREE, chunk.slot)
+            worker.send(CommandKind.FREE, chunk.slot)
             worker.unread.discard(chunk.slot)
             total.add(chunk.rollout, lag=self._version - chunk.version, seconds=chunk.seconds)
         workers = tuple(worker.stats for worker in self._workers)
@@ -128,45 +127,45 @@ class ParallelSelfPlay(Workforce):
     def pause(self) -> None:
         """Let all workers stand still until `resume`."""
         self._is_paused = True
-        self._order_all(Command.PAUSE)
+        self._send_all(CommandKind.PAUSE)
 
     def resume(self) -> None:
         """Let them go on."""
         self._is_paused = False
-        self._order_all(Command.RESUME)
+        self._send_all(CommandKind.RESUME)
 
     def reset(self) -> None:
         """Let all workers abandon their games and begin new ones."""
         self.abandoned_games += self._config.env.num_games
-        self._order_all(Command.RESET)
+        self._send_all(CommandKind.RESET)
 
     def close(self) -> None:
         """End all workers and free all memory."""
         for worker in self._workers:
-            worker.order(Command.STOP)
-        deadline = time.monotonic() + END_SECONDS
+            worker.send(CommandKind.STOP)
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT
         for worker in self._workers:
             worker.close(deadline)
         if self._server is not None:
             self._server.close()
-        if self._slab is not None:
-            self._slab.close()
-        self._workers, self._slab, self._server = [], None, None
+        if self._weights_buffer is not None:
+            self._weights_buffer.close()
+        self._workers, self._weights_buffer, self._server = [], None, None
 
     def plan(self, worker: "_Worker", first_chunk: int) -> ProcessPlan:
         """What a worker is to do."""
-        assert self._slab is not None
-        desk = None
+        assert self._weights_buffer is not None
+        server_address = None
         if self._server is not None:
-            desk = self._server.desk(worker.number)
+            server_address = self._server.server_address(worker.number)
             worker.server_start = self._server.starts
         free = [slot for slot in range(self._slots) if slot not in worker.unread]
         return ProcessPlan(
             worker=worker.number,
-            games=self._shares.next_plan(self._earlier_selves, desk),
+            games=self._shares.next_plan(self._pool_snapshots, server_address),
             first_chunk=first_chunk,
             max_lag=self._config.parallel.max_lag,
-            slab=self._slab.name,
+            weights_buffer=self._weights_buffer.name,
             ring=worker.ring.plan(free),
         )
 
@@ -174,48 +173,48 @@ class ParallelSelfPlay(Workforce):
         """Slots for one worker."""
         return SlotRing(self._config.selfplay.rollout_plies, self._shares.games, self._slots)
 
-    def _order_all(self, command: Command) -> None:
+    def _send_all(self, kind: CommandKind) -> None:
         for worker in self._workers:
-            worker.order(command)
+            worker.send(kind)
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         """Take what workers have to say, and replace those that are gone or hang."""
         pipes = {worker.pipe: worker for worker in self._workers if worker.pipe is not None}
-        for pipe in wait(list(pipes), LOOK_SECONDS):
+        for pipe in wait(list(pipes), POLL_INTERVAL):
             worker = pipes[cast("Connection", pipe)]  # of another class on Windows
-            if (reason := self._hear(worker)) is not None:
+            if (reason := self._receive_from(worker)) is not None:
                 self._replace(worker, reason)
         for worker in self._workers:
-            limit = self._config.parallel.hang_seconds if worker.is_up else START_SECONDS
-            if worker.silence > limit:
-                reason = f"no sign of life for {worker.silence:.0f} s"
+            limit = self._config.parallel.hang_seconds if worker.is_up else STARTUP_TIMEOUT
+            if worker.seconds_silent > limit:
+                reason = f"no sign of life for {worker.seconds_silent:.0f} s"
                 if self._server is not None and all(
-                    other.silence > limit / 2 for other in self._workers
+                    other.seconds_silent > limit / 2 for other in self._workers
                 ):  # they wait for an answer, all of them
                     self._server.kill()
                 worker.kill()
-                self._hear(worker)  # what it had handed over counts
+                self._receive_from(worker)  # what it had handed over counts
                 self._replace(worker, reason)
 
-    def _hear(self, worker: "_Worker") -> str | None:
+    def _receive_from(self, worker: "_Worker") -> str | None:
         """Take all that a worker has said; if it has ended, returns why."""
         assert worker.pipe is not None
         try:
             while worker.pipe.poll():
                 message = worker.pipe.recv()
-                worker.last_sign = time.monotonic()
+                worker.last_heard = time.monotonic()
                 if isinstance(message, Chunk):
                     worker.chunks.append(message)
                     worker.unread.add(message.slot)
                     self._failures_in_a_row = 0
-                elif isinstance(message, Beat):
+                elif isinstance(message, Heartbeat):
                     worker.stats = message.stats
                     worker.is_up = True
-                    worker.order(Command.HEARD)
+                    worker.send(CommandKind.ACKNOWLEDGE)
                 elif isinstance(message, Failure):
                     return message.reason
         except (EOFError, OSError):
-            return worker.last_words()
+            return worker.exit_reason()
         return None
 
     def _replace(self, worker: "_Worker", reason: str) -> None:
@@ -226,9 +225,9 @@ class ParallelSelfPlay(Workforce):
         )
         worker.kill()
         worker.start(self._version + len(worker.chunks))
-        worker.order(Command.WEIGHTS, self._version)
+        worker.send(CommandKind.WEIGHTS, self._version)
         if self._is_paused:
-            worker.order(Command.PAUSE)
+            worker.send(CommandKind.PAUSE)
 
 
 class _Worker:
@@ -246,7 +245,7 @@ class _Worker:
         self.pipe: Connection | None = None
         self.stats = WorkerStats(number, 0)
         self.is_up = False
-        self.last_sign = time.monotonic()
+        self.last_heard = time.monotonic()
         self.server_start = 0
         """Which start of the inference server it asks, if there is one."""
 
@@ -254,9 +253,9 @@ class _Worker:
         self._process: SpawnProcess | None = None
 
     @property
-    def silence(self) -> float:
+    def seconds_silent(self) -> float:
         """Seconds since its last sign of life."""
-        return time.monotonic() - self.last_sign
+        return time.monotonic() - self.last_heard
 
     def start(self, first_chunk: int) -> None:
         """Give it a new process."""
@@ -274,15 +273,15 @@ class _Worker:
         self._process.start()
         other.close()
         self.is_up = False
-        self.last_sign = time.monotonic()
+        self.last_heard = time.monotonic()
 
-    def order(self, command: Command, argument: int = 0) -> None:
+    def send(self, kind: CommandKind, argument: int = 0) -> None:
         """Tell it something; one that is gone is noticed elsewhere."""
         if self.pipe is not None:
             with suppress(OSError):
-                self.pipe.send(Order(command, argument))
+                self.pipe.send(Command(kind, argument))
 
-    def last_words(self) -> str:
+    def exit_reason(self) -> str:
         """Why its process ended, as far as one can tell."""
         if self._process is None:
             return "it was killed"

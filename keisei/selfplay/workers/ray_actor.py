@@ -1,4 +1,4 @@
-"""A worker somewhere in a Ray cluster: plays a ticket when asked, and answers while it plays.
+"""A worker somewhere in a Ray cluster: plays a work_item when asked, and answers while it plays.
 
 This is the worker's side; `ray_pool` is the learner's. Nothing here imports Ray
 before an actor runs, so that the module can be read without it.
@@ -22,7 +22,7 @@ from keisei.system import resident_megabytes
 from keisei.timing import SectionTimer
 
 
-class Weights(NamedTuple):
+class WeightsMessage(NamedTuple):
     """A network's weights on their way to workers."""
 
     messages: Mapping[str, TensorMessage]
@@ -31,9 +31,9 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class PackedChunk:
-    """A ticket that has been played, as it goes through the cluster."""
+    """A work_item that has been played, as it goes through the cluster."""
 
-    ticket: int
+    work_item: int
     version: int
     """Of the weights that played it."""
 
@@ -54,19 +54,19 @@ class PackedChunk:
         return Experience(self.plies, self.games, self.data.data)
 
 
-class Sign(NamedTuple):
+class ActorStatus(NamedTuple):
     """A sign of life."""
 
     stats: WorkerStats
     progress: int
-    """Plies that were begun: if it stands still during a ticket, the worker hangs."""
+    """Plies that were begun: if it stands still during a work_item, the worker hangs."""
 
     node: str
     """Where it runs."""
 
 
 class RayWorker:
-    """The actor. `sign` and `hear_of` are done by a thread of their own, beside `play`."""
+    """The actor. `sign` and `offer_weights` are done by a thread of their own, beside `play`."""
 
     def __init__(self, number: int, plan: GamesPlan, plies: int) -> None:
         """Build the network and set up the games.
@@ -74,26 +74,26 @@ class RayWorker:
         Args:
             number: of the worker.
             plan: its games.
-            plies: of a ticket.
+            plies: of a work_item.
         """
         self._number = number
         self._plies, self._games = plies, plan.games
         self._worker = SelfPlayWorker(plan)
-        self._newest: Weights | None = None
+        self._newest: WeightsMessage | None = None
         self._timer = SectionTimer()
         self._progress = self._played_plies = self._ended_games = 0
         self._start: float | None = None
-        self._ticket_start: float | None = None
+        self._item_start: float | None = None
         self._busy_seconds = 0.0
 
-    def hear_of(self, weights: Weights) -> None:
-        """Take these for the next tickets, although those were given out with older ones."""
+    def offer_weights(self, weights: WeightsMessage) -> None:
+        """Take these for the next work_items, although those were given out with older ones."""
         self._newest = weights
 
-    def play(self, weights: Weights, ticket: int) -> PackedChunk:
-        """Play a ticket with these weights, or with newer ones that it has heard of."""
-        self._ticket_start = time.perf_counter()
-        self._start = self._ticket_start if self._start is None else self._start
+    def play(self, weights: WeightsMessage, work_item: int) -> PackedChunk:
+        """Play a work_item with these weights, or with newer ones that it has heard of."""
+        self._item_start = time.perf_counter()
+        self._start = self._item_start if self._start is None else self._start
         newest = self._newest
         if newest is not None and newest.version > weights.version:
             weights = newest
@@ -105,10 +105,10 @@ class RayWorker:
         rollout = self._worker.play(experience, self._timer, on_ply=self._count_ply)
         self._played_plies += rollout.plies
         self._ended_games += len(rollout.outcomes)
-        self._busy_seconds += time.perf_counter() - self._ticket_start
-        self._ticket_start = None
+        self._busy_seconds += time.perf_counter() - self._item_start
+        self._item_start = None
         return PackedChunk(
-            ticket=ticket,
+            work_item=work_item,
             version=weights.version,
             plies=self._plies,
             games=self._games,
@@ -118,11 +118,11 @@ class RayWorker:
             stats=self._stats(),
         )
 
-    def sign(self) -> Sign:
+    def status(self) -> ActorStatus:
         """How it is doing."""
         import ray
 
-        return Sign(self._stats(), self._progress, ray.get_runtime_context().get_node_id())
+        return ActorStatus(self._stats(), self._progress, ray.get_runtime_context().get_node_id())
 
     def _count_ply(self) -> None:
         self._progress += 1
@@ -130,7 +130,7 @@ class RayWorker:
     def _stats(self) -> WorkerStats:
         now = time.perf_counter()
         seconds = 0.0 if self._start is None else now - self._start
-        since = self._ticket_start
+        since = self._item_start
         busy = self._busy_seconds + (0.0 if since is None else now - since)
         return WorkerStats(
             worker=self._number,

@@ -1,6 +1,6 @@
 """Self-play by workers on a Ray cluster, from the learner's side.
 
-The learner hands out tickets to workers that may be anywhere, with a
+The learner hands out work_items to workers that may be anywhere, with a
 reference to the newest weights, which Ray copies to each node once. Workers may come and go: nodes
 that join are used, and what a lost worker had drawn is played by another.
 """
@@ -17,50 +17,51 @@ from typing import Any, Final
 
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience, experience_bytes
-from keisei.ppo.distributed import Ranks
+from keisei.ppo.learner import Ranks
+from keisei.ppo.resources import fair_number
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.workers.messages import Tickets, WorkersFailedError, WorkerStats
+from keisei.selfplay.workers.messages import WorkersFailedError, WorkerStats, WorkItems
 from keisei.selfplay.workers.model_sync import pack_weights
 from keisei.selfplay.workers.ray_actor import (
+    ActorStatus,
     PackedChunk,
     RayWorker,
-    Sign,
-    Weights,
+    WeightsMessage,
 )
-from keisei.selfplay.workers.worker_pool import GameShares, Workforce, fair_number
+from keisei.selfplay.workers.worker_pool import GameShares, WorkerPool
 from keisei.shogi.rules import Outcome
 from keisei.timing import SectionTimer
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 1.0
+POLL_INTERVAL: Final = 1.0
 """How often one looks who hangs, and how large the cluster is."""
 
-SIGN_SECONDS: Final = 2.0
+STATUS_INTERVAL: Final = 2.0
 """How often a worker is asked for a sign of life."""
 
-GATHER_SECONDS: Final = 180.0
-"""How long the first tickets wait for workers that have a place but are not up yet."""
+GATHER_TIMEOUT: Final = 180.0
+"""How long the first work_items wait for workers that have a place but are not up yet."""
 
-START_SECONDS: Final = 300.0
+STARTUP_TIMEOUT: Final = 300.0
 """How long one puts up with having no worker at all: kernels may have to be compiled first."""
 
-KNOCK_SECONDS: Final = 10.0
+CONNECT_TIMEOUT: Final = 10.0
 """How long a cluster may take to answer at all."""
 
-LAST_SECONDS: Final = 1.0
+LAST_RESULT_TIMEOUT: Final = 1.0
 """How long one waits for what a lost worker may have finished."""
 
 ASIDE: Final = "aside"
 """The thread of a worker that answers while it plays."""
 
-SMALLEST_STORE: Final = 80 << 20
+MIN_OBJECT_STORE: Final = 80 << 20
 """Ray refuses object stores that are smaller."""
 
 
-class RaySelfPlay(Workforce):
+class RaySelfPlay(WorkerPool):
     """The workers of a run in a cluster. Use it as a context: it ends them, and its own Ray."""
 
     def __init__(
@@ -88,31 +89,33 @@ class RaySelfPlay(Workforce):
         number = max(1, self._places()) if self._wanted == "auto" else self._wanted
         number = fair_number(number, config.env.num_games)
         self._shares = GameShares(config, shares=number, ranks=ranks or Ranks(), rounds=rounds)
-        self._tickets: Tickets[PackedChunk] = Tickets(shares=number, max_lag=parallel.max_lag)
+        self._work_items: WorkItems[PackedChunk] = WorkItems(
+            shares=number, max_lag=parallel.max_lag
+        )
         self._weights: Any = None
         self._actors: dict[int, _Actor] = {}
         self._is_gathered = False
         self._start = self._last_up = self._last_look = time.monotonic()
 
     @property
-    def games_under_way(self) -> int:
+    def games_in_progress(self) -> int:
         """That are lost if it is closed now."""
         return len(self._up()) * self._shares.games
 
-    def take_weights(self, model: ActorCritic, version: int) -> None:
-        """Play with the network as it is now, after `version` updates, from the next ticket on.
+    def take_weights(self, network: Network, version: int) -> None:
+        """Play with the network as it is now, after `version` updates, from the next work_item on.
 
         Raises:
             WorkersFailedError: The cluster failed.
         """
-        self._begin_version(model, version)
+        self._begin_version(network, version)
         kind = self._config.parallel.compression
         messages = pack_weights(
-            model.state_dict(), compress=kind.endswith("gzip"), half=kind.startswith("bf16")
+            network.weights(), compress=kind.endswith("gzip"), half=kind.startswith("bf16")
         )
         with self._translated_errors():
-            self._weights = self._ray.put(Weights(messages, version))
-            self._tickets.begin_round()
+            self._weights = self._ray.put(WeightsMessage(messages, version))
+            self._work_items.begin_round()
             for actor in self._actors.values():
                 actor.tell(self._weights)
             if not self._actors:
@@ -126,22 +129,22 @@ class RaySelfPlay(Workforce):
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
     ) -> RolloutStats:
-        """Fill `experience` with the tickets of one update.
+        """Fill `experience` with the work_items of one update.
 
         Raises:
             WorkersFailedError: Too many workers failed, one after the other, or none came up.
         """
         with timer.section("waiting"), self._translated_errors():
-            self._tickets.begin_round()
+            self._work_items.begin_round()
             now = self._last_up = time.monotonic()
             for actor in self._actors.values():
-                actor.last_sign = now  # while the learner learned, nobody was asked
-            while not self._tickets.is_complete:
-                self._listen()
+                actor.last_heard = now  # while the learner learned, nobody was asked
+            while not self._work_items.is_complete:
+                self._receive()
                 self._hand_out()
-            chunks = self._tickets.collect()
+            chunks = self._work_items.collect()
             # The learner will be deaf while it learns, so nobody shall run out of work.
-            self._hand_out(tickets_each=sys.maxsize)
+            self._hand_out(items_each=sys.maxsize)
         total = RolloutStats()
         for share, chunk in enumerate(chunks):
             experience.take(chunk.experience, share * self._shares.games)
@@ -176,8 +179,8 @@ class RaySelfPlay(Workforce):
 
     def _follow_cluster(self) -> None:
         """Have as many workers as there should be now; those that play are never taken away."""
-        if self._wanted == "auto":  # more could not all have a ticket at the same time
-            most = self._tickets.shares * (self._config.parallel.max_lag + 1)
+        if self._wanted == "auto":  # more could not all have a work_item at the same time
+            most = self._work_items.shares * (self._config.parallel.max_lag + 1)
             wanted = min(self._places(), most)
         else:
             wanted = self._wanted
@@ -195,28 +198,28 @@ class RaySelfPlay(Workforce):
             num_cpus=self._threads, max_restarts=0, concurrency_groups={ASIDE: 1}
         )(RayWorker)
         plies = self._config.selfplay.rollout_plies
-        return actor_class.remote(number, self._shares.next_plan(self._earlier_selves), plies)
+        return actor_class.remote(number, self._shares.next_plan(self._pool_snapshots), plies)
 
-    def _hand_out(self, tickets_each: int = 1) -> None:
-        """Give tickets to those who are up and have fewer than `tickets_each`."""
+    def _hand_out(self, items_each: int = 1) -> None:
+        """Give work_items to those who are up and have fewer than `items_each`."""
         if not self._have_gathered():
             return
         up = self._up()
-        while up and len((least := min(up, key=_Actor.load)).tickets) < tickets_each:
-            ticket = self._tickets.draw()
-            if ticket is None:
+        while up and len((least := min(up, key=_Actor.load)).work_items) < items_each:
+            work_item = self._work_items.take()
+            if work_item is None:
                 return
-            least.play(self._weights, ticket)
+            least.play(self._weights, work_item)
 
     def _have_gathered(self) -> bool:
         """Whether the run can begin: else the first worker that is up would play all by itself."""
         if not self._is_gathered:
-            is_late = time.monotonic() - self._start > GATHER_SECONDS
+            is_late = time.monotonic() - self._start > GATHER_TIMEOUT
             expected = min(len(self._actors), max(1, self._places()))
             self._is_gathered = is_late or len(self._up()) >= expected
         return self._is_gathered
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         """Take what has been played, and replace workers that are gone or hang."""
         replies = {ref: actor for actor in self._actors.values() for ref in actor.replies()}
         for ref in self._ready(list(replies)):
@@ -229,18 +232,18 @@ class RaySelfPlay(Workforce):
                 self._replace(actor, str(error))
                 continue
             if isinstance(reply, PackedChunk):
-                self._tickets.hand_in(reply.ticket, reply)
+                self._work_items.complete(reply.work_item, reply)
                 self._failures_in_a_row = 0
             actor.take(ref, reply)
-        if time.monotonic() - self._last_look > LOOK_SECONDS:
+        if time.monotonic() - self._last_look > POLL_INTERVAL:
             self._look_around()
 
     def _ready(self, refs: list[Any]) -> list[Any]:
         """Those that can be had now; waits a little for the first."""
         if not refs:  # nobody has a place
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_INTERVAL)
             return []
-        ready, waiting = self._ray.wait(refs, num_returns=1, timeout=LOOK_SECONDS)
+        ready, waiting = self._ray.wait(refs, num_returns=1, timeout=POLL_INTERVAL)
         if ready and waiting:
             ready += self._ray.wait(waiting, num_returns=len(waiting), timeout=0)[0]
         return list(ready)
@@ -248,15 +251,15 @@ class RaySelfPlay(Workforce):
     def _look_around(self) -> None:
         now = self._last_look = time.monotonic()
         for actor in list(self._actors.values()):
-            silent = now - actor.last_sign
+            silent = now - actor.last_heard
             if actor.is_up and silent > self._config.parallel.hang_seconds:
                 self._replace(actor, f"no sign of life for {silent:.0f} s")
         self._follow_cluster()
         if self._up():
             self._last_up = now
-        elif now - self._last_up > START_SECONDS:
+        elif now - self._last_up > STARTUP_TIMEOUT:
             raise WorkersFailedError(
-                f"no worker came up in {START_SECONDS:.0f} s; the cluster has room for "
+                f"no worker came up in {STARTUP_TIMEOUT:.0f} s; the cluster has room for "
                 f"{self._places()} workers of {self._threads} CPUs each, if nobody else uses it"
             )
 
@@ -268,11 +271,13 @@ class RaySelfPlay(Workforce):
         """
         del self._actors[actor.number]
         actor.kill()
-        for ref, ticket in actor.tickets.items():
+        for ref, work_item in actor.work_items.items():
             try:
-                self._tickets.hand_in(ticket, self._ray.get(ref, timeout=LAST_SECONDS))
+                self._work_items.complete(
+                    work_item, self._ray.get(ref, timeout=LAST_RESULT_TIMEOUT)
+                )
             except self._ray.exceptions.RayError:
-                self._tickets.give_back(ticket)
+                self._work_items.put_back(work_item)
         self._count_failure(
             actor.number,
             reason,
@@ -295,50 +300,50 @@ class _Actor:
         self.stats = WorkerStats(number, 0)
         self.node = ""
         self.is_up = False
-        self.last_sign = time.monotonic()
+        self.last_heard = time.monotonic()
         """When it was last seen to be free, or to have come further."""
 
-        self.tickets: dict[Any, int] = {}
+        self.work_items: dict[Any, int] = {}
         """What it has been given, by the reference of what it will hand in."""
 
         self._ray = ray
         self._handle = handle
         self._progress = -1
         self._last_question = time.monotonic()
-        self._sign: Any = self._ask()
+        self._status: Any = self._ask()
 
     def load(self) -> int:
-        """How many tickets it has."""
-        return len(self.tickets)
+        """How many work_items it has."""
+        return len(self.work_items)
 
     def tell(self, weights: Any) -> None:
-        """Let it know of newer weights, if it has tickets that it has not begun."""
-        if len(self.tickets) > 1:
-            self._aside(self._handle.hear_of).remote(weights)
+        """Let it know of newer weights, if it has work_items that it has not begun."""
+        if len(self.work_items) > 1:
+            self._aside(self._handle.offer_weights).remote(weights)
 
-    def play(self, weights: Any, ticket: int) -> None:
-        """Give it a ticket; it plays one after the other."""
-        if not self.tickets:
-            self.last_sign = time.monotonic()
-        self.tickets[self._handle.play.remote(weights, ticket)] = ticket
+    def play(self, weights: Any, work_item: int) -> None:
+        """Give it a work_item; it plays one after the other."""
+        if not self.work_items:
+            self.last_heard = time.monotonic()
+        self.work_items[self._handle.play.remote(weights, work_item)] = work_item
 
     def replies(self) -> list[Any]:
         """References of all that it has been asked; from time to time it is asked how it is."""
-        if self._sign is None and time.monotonic() - self._last_question > SIGN_SECONDS:
+        if self._status is None and time.monotonic() - self._last_question > STATUS_INTERVAL:
             self._last_question = time.monotonic()
-            self._sign = self._ask()
-        return [*self.tickets, *([] if self._sign is None else [self._sign])]
+            self._status = self._ask()
+        return [*self.work_items, *([] if self._status is None else [self._status])]
 
-    def take(self, ref: Any, reply: PackedChunk | Sign) -> None:
+    def take(self, ref: Any, reply: PackedChunk | ActorStatus) -> None:
         """Hear what it has to say."""
         self.stats = reply.stats
         if isinstance(reply, PackedChunk):
-            del self.tickets[ref]
-            self.last_sign = time.monotonic()
+            del self.work_items[ref]
+            self.last_heard = time.monotonic()
             return
-        self._sign, self.node, self.is_up = None, reply.node, True
-        if not self.tickets or reply.progress != self._progress:
-            self.last_sign = time.monotonic()
+        self._status, self.node, self.is_up = None, reply.node, True
+        if not self.work_items or reply.progress != self._progress:
+            self.last_heard = time.monotonic()
         self._progress = reply.progress
 
     def kill(self) -> None:
@@ -346,10 +351,10 @@ class _Actor:
         self._ray.kill(self._handle)
 
     def _ask(self) -> Any:
-        return self._aside(self._handle.sign).remote()
+        return self._aside(self._handle.status).remote()
 
     def _aside(self, method: Any) -> Any:
-        """A method that does not wait for the ticket under way."""
+        """A method that does not wait for the work_item under way."""
         return method.options(concurrency_group=ASIDE)
 
 
@@ -367,11 +372,11 @@ def import_ray() -> Any:
     return ray
 
 
-def _knock(address: str) -> None:
+def _try_connection(address: str) -> None:
     """See whether anybody listens at ``host:port``: Ray itself would try for many minutes."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal() and "/" not in host:
-        socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
 
 
 def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
@@ -382,13 +387,13 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
     quiet = {"log_to_driver": False, "logging_level": logging.WARNING}
     if address:
         try:
-            _knock(address)
+            _try_connection(address)
             ray.init(address=address, **quiet)
         except (OSError, RuntimeError, ValueError) as error:
             raise KeiseiError(f"cannot join the Ray cluster at {address!r}: {error}") from error
     else:
         chunk = experience_bytes(config.selfplay.rollout_plies, config.env.num_games)
-        store = 2 * (config.parallel.max_lag + 2) * chunk + SMALLEST_STORE
+        store = 2 * (config.parallel.max_lag + 2) * chunk + MIN_OBJECT_STORE
         try:
             ray.init(
                 "local",

@@ -7,22 +7,18 @@ a pipe (`keisei.selfplay.workers.worker_process`), or Ray (`keisei.selfplay.work
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from torch import Tensor
-
 from keisei.config_schema import AppConfig
-from keisei.network.model_factory import build_model
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Weights
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.workers.inference_server import Desk, RemotePredictor
+from keisei.selfplay.workers.inference_server import RemotePredictor, ServerAddress
 from keisei.selfplay.workers.model_sync import TensorMessage, unpack_weights
-from keisei.shogi.features import feature_spec
 from keisei.timing import SectionTimer
 
 
-class EarlierSelves(NamedTuple):
+class PoolSnapshots(NamedTuple):
     """Who plays the other side of pool games, for a worker that begins in mid-run."""
 
     weights: tuple[Mapping[str, TensorMessage], ...]
@@ -43,8 +39,8 @@ class GamesPlan(NamedTuple):
     threads: int
     """Of torch."""
 
-    earlier: EarlierSelves
-    desk: Desk | None = None
+    snapshots: PoolSnapshots
+    server_address: ServerAddress | None = None
     """Where the network is asked; None: a copy of it here is."""
 
 
@@ -53,9 +49,7 @@ class SelfPlayWorker:
 
     def __init__(self, plan: GamesPlan) -> None:
         config = _worker_config(plan)
-        spec = feature_spec(config.env.input_features)
-        compute = choose_compute(config.device)
-        self.model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
+        self.network = make_network(config, config.device)
         self.version = -1
         """Of its weights: the updates that went into them. Negative: it has none yet.
 
@@ -64,23 +58,25 @@ class SelfPlayWorker:
 
         self._selfplay = SelfPlay(
             config,
-            TorchPredictor(self.model, compute, spec),
+            self.network,
             games=plan.games,
             first_game=plan.first_game,
             threads=1,
-            predictor=RemotePredictor(plan.desk) if plan.desk is not None else None,
+            predictor=RemotePredictor(plan.server_address)
+            if plan.server_address is not None
+            else None,
         )
-        self._selfplay.pool.snapshots = [unpack_weights(one) for one in plan.earlier.weights]
+        self._selfplay.pool.snapshots = [unpack_weights(one) for one in plan.snapshots.weights]
         self._pool_interval = config.selfplay.pool_interval
-        self._interval = plan.earlier.version // self._pool_interval
+        self._interval = plan.snapshots.version // self._pool_interval
         """Of the newest of the earlier selves."""
 
-    def load_weights(self, weights: Mapping[str, Tensor], version: int) -> None:
+    def load_weights(self, weights: Weights, version: int) -> None:
         """Play with these weights from now on."""
-        self.model.load_state_dict(weights)
+        self.network.load_weights(weights)
         # Versions may be left out, so it counts which interval they are of.
         if (interval := version // self._pool_interval) > self._interval:
-            self._selfplay.pool.add(self.model)
+            self._selfplay.pool.add(weights)
             self._interval = interval
         self.version = version
 

@@ -6,29 +6,20 @@ from typing import Any, Self
 
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
-from keisei.network.towers.model import ActorCritic
+from keisei.network.predictor import Network, Weights
 from keisei.ppo.buffer import Experience
-from keisei.ppo.distributed import Ranks
-from keisei.selfplay.opponent_pool import Weights, with_snapshot
+from keisei.ppo.learner import Ranks
+from keisei.selfplay.opponent_pool import with_snapshot
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.workers.inference_server import Desk
+from keisei.selfplay.workers.inference_server import ServerAddress
 from keisei.selfplay.workers.messages import WorkersFailedError, WorkerStats
 from keisei.selfplay.workers.model_sync import pack_weights
-from keisei.selfplay.workers.worker import EarlierSelves, GamesPlan
+from keisei.selfplay.workers.worker import GamesPlan, PoolSnapshots
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import unpack_diagram
 from keisei.shogi.rules import Outcome
 
 logger = logging.getLogger(__name__)
-
-
-def fair_number(most: int, games: int) -> int:
-    """As many workers as can be up to `most`, so that all have equally many of the games.
-
-    >>> fair_number(7, 256)
-    4
-    """
-    return next(number for number in range(most, 0, -1) if games % number == 0)
 
 
 class GameShares:
@@ -74,12 +65,14 @@ class GameShares:
     def _games_of_round(self) -> int:
         return self._ranks.size * self._config.env.num_games
 
-    def next_plan(self, earlier: EarlierSelves, desk: Desk | None = None) -> GamesPlan:
+    def next_plan(
+        self, snapshots: PoolSnapshots, server_address: ServerAddress | None = None
+    ) -> GamesPlan:
         """For the next worker: games of numbers that nobody had.
 
         Args:
-            earlier: whom the network meets in pool games.
-            desk: where it asks a server, if there is one.
+            snapshots: whom the network meets in pool games.
+            server_address: where it asks a server, if there is one.
         """
         rounds, share = divmod(self.given, self.shares)
         self.given += 1
@@ -89,12 +82,12 @@ class GameShares:
             first_game=first_of_round + share * self.games,
             games=self.games,
             threads=self._config.parallel.worker_threads or 1,
-            earlier=earlier,
-            desk=desk,
+            snapshots=snapshots,
+            server_address=server_address,
         )
 
 
-class Workforce:
+class WorkerPool:
     """The learner's side of some workers; use it as a context."""
 
     _shares: GameShares
@@ -116,14 +109,14 @@ class Workforce:
         return self._board
 
     @property
-    def games_under_way(self) -> int:
+    def games_in_progress(self) -> int:
         """That are lost if it is closed now."""
         return self._config.env.num_games
 
     def state(self) -> dict[str, Any]:
         """Games in workers are not kept: a resumed run begins new ones."""
         return {
-            "abandoned_games": self.abandoned_games + self.games_under_way,
+            "abandoned_games": self.abandoned_games + self.games_in_progress,
             "games_given": self._shares.games_given,
             "pool": {"snapshots": self._snapshots},
         }
@@ -144,19 +137,19 @@ class Workforce:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin_version(self, model: ActorCritic, version: int) -> None:
+    def _begin_version(self, network: Network, version: int) -> None:
         """New weights: if it is time for it, a copy of them joins the earlier selves."""
         self._version = version
         selfplay = self._config.selfplay
         is_time = version % selfplay.pool_interval == 0 or not self._snapshots
         if selfplay.pool_share > 0.0 and is_time:
-            self._snapshots = with_snapshot(self._snapshots, model, selfplay.pool_size)
+            self._snapshots = with_snapshot(self._snapshots, network.weights(), selfplay.pool_size)
 
     @property
-    def _earlier_selves(self) -> EarlierSelves:
+    def _pool_snapshots(self) -> PoolSnapshots:
         """For a worker that begins now."""
         packed = tuple(pack_weights(weights, compress=False) for weights in self._snapshots)
-        return EarlierSelves(packed, self._version)
+        return PoolSnapshots(packed, self._version)
 
     def _count_failure(
         self, worker: int, reason: str, *, lost_games: int, is_repeated: bool = True

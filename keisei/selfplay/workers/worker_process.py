@@ -15,10 +15,10 @@ from multiprocessing.connection import Connection
 from typing import Final, NamedTuple
 
 from keisei.selfplay.workers.messages import (
-    Beat,
     Chunk,
-    Command,
+    CommandKind,
     Failure,
+    Heartbeat,
     RingPlan,
     SlotRing,
     WorkerCommunicator,
@@ -29,13 +29,13 @@ from keisei.selfplay.workers.worker import GamesPlan, SelfPlayWorker
 from keisei.system import leave_signals_to_parent, resident_megabytes
 from keisei.timing import SectionTimer
 
-BEAT_SECONDS: Final = 1.0
+HEARTBEAT_INTERVAL: Final = 1.0
 """How often a worker gives a sign of life."""
 
-UNHEARD_BEATS: Final = 20
+MAX_UNACKNOWLEDGED: Final = 20
 """So many are sent while the learner is busy: a full pipe would make the worker stand still."""
 
-WAIT_SECONDS: Final = 0.5
+COMMAND_TIMEOUT: Final = 0.5
 """How long it waits for an order before it gives one again."""
 
 
@@ -50,7 +50,7 @@ class ProcessPlan(NamedTuple):
     """The number of the update that its first chunk is for."""
 
     max_lag: int
-    slab: str
+    weights_buffer: str
     """Name of the shared memory with the weights."""
 
     ring: RingPlan
@@ -71,20 +71,25 @@ class WorkerProcess:
         self._plan = plan
         self._worker = worker
         self._link = link
-        self._slab = ModelSynchronizer.attach(worker.model, plan.slab)
+        self._weights_buffer = ModelSynchronizer.attach(
+            worker.network.weights(), plan.weights_buffer
+        )
         self._chunk = plan.first_chunk
         self._newest = -1
         self._is_paused = self._must_reset = False
-        self._start = self._last_beat = time.perf_counter()
-        self._unheard = 0
+        self._start = self._last_heartbeat = time.perf_counter()
+        self._unacknowledged = 0
         self._waited = 0.0
         self._plies = self._games = 0
 
     def run(self) -> None:
         """Play until told to stop, or until the learner is gone."""
         timer = SectionTimer()
-        with self._slab, suppress(_StoppedError, EOFError, BrokenPipeError, ConnectionResetError):
-            self._beat()
+        with (
+            self._weights_buffer,
+            suppress(_StoppedError, EOFError, BrokenPipeError, ConnectionResetError),
+        ):
+            self._send_heartbeat()
             while True:
                 try:
                     self._play_chunk(timer)
@@ -100,7 +105,7 @@ class WorkerProcess:
         self._link.free.popleft()
         self._plies += stats.plies
         self._games += len(stats.outcomes)
-        self._link.tell(Chunk(slot, self._worker.version, stats, timer.take()))
+        self._link.send(Chunk(slot, self._worker.version, stats, timer.take()))
         self._chunk += 1
 
     def _may_begin(self) -> bool:
@@ -109,62 +114,62 @@ class WorkerProcess:
 
     def _apply_newest(self) -> None:
         while self._worker.version != self._newest:
-            weights = self._slab.read(self._newest)
+            weights = self._weights_buffer.read(self._newest)
             if weights is None:  # replaced while they were read: an order tells by which
-                self._obey(WAIT_SECONDS)
+                self._handle_commands(COMMAND_TIMEOUT)
             else:
                 self._worker.load_weights(weights, self._newest)
 
     def _serve(self) -> None:
-        """Between plies: obey orders, stand still while paused, give signs of life."""
+        """Between plies: obey commands, stand still while paused, give signs of life."""
         self._wait_until(lambda: True)
 
     def _wait_until(self, is_true: Callable[[], bool]) -> None:
-        self._obey(0.0)
-        self._beat_if_due()
+        self._handle_commands(0.0)
+        self._send_heartbeat_if_due()
         while self._is_paused or not is_true():
             start = time.perf_counter()
-            self._obey(WAIT_SECONDS)
+            self._handle_commands(COMMAND_TIMEOUT)
             self._waited += time.perf_counter() - start
-            self._beat_if_due()
+            self._send_heartbeat_if_due()
 
-    def _obey(self, timeout: float) -> None:
-        for order in self._link.orders(timeout):
-            match order.command:
-                case Command.WEIGHTS:
-                    self._newest = max(self._newest, order.argument)
-                case Command.FREE:
-                    self._link.free.append(order.argument)
-                case Command.HEARD:
-                    self._unheard = 0
-                case Command.PAUSE:
+    def _handle_commands(self, timeout: float) -> None:
+        for command in self._link.commands(timeout):
+            match command.kind:
+                case CommandKind.WEIGHTS:
+                    self._newest = max(self._newest, command.argument)
+                case CommandKind.FREE:
+                    self._link.free.append(command.argument)
+                case CommandKind.ACKNOWLEDGE:
+                    self._unacknowledged = 0
+                case CommandKind.PAUSE:
                     self._is_paused = True
-                case Command.RESUME:
+                case CommandKind.RESUME:
                     self._is_paused = False
-                case Command.STOP:
+                case CommandKind.STOP:
                     raise _StoppedError
-                case Command.RESET:
+                case CommandKind.RESET:
                     self._must_reset = True
-        if self._must_reset:  # only now, or the orders after it would be lost
+        if self._must_reset:  # only now, or the commands after it would be lost
             self._must_reset = False
             raise _ResetError
 
-    def _beat_if_due(self) -> None:
-        is_due = time.perf_counter() - self._last_beat > BEAT_SECONDS
-        if is_due and self._unheard < UNHEARD_BEATS:
-            self._beat()
+    def _send_heartbeat_if_due(self) -> None:
+        is_due = time.perf_counter() - self._last_heartbeat > HEARTBEAT_INTERVAL
+        if is_due and self._unacknowledged < MAX_UNACKNOWLEDGED:
+            self._send_heartbeat()
 
-    def _beat(self) -> None:
-        self._unheard += 1
-        self._last_beat = time.perf_counter()
-        self._link.tell(
-            Beat(
+    def _send_heartbeat(self) -> None:
+        self._unacknowledged += 1
+        self._last_heartbeat = time.perf_counter()
+        self._link.send(
+            Heartbeat(
                 WorkerStats(
                     worker=self._plan.worker,
                     process=os.getpid(),
                     plies=self._plies,
                     games=self._games,
-                    seconds=self._last_beat - self._start,
+                    seconds=self._last_heartbeat - self._start,
                     waited=self._waited,
                     version=self._worker.version,
                     memory=resident_megabytes(),

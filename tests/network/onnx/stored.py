@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 
 from keisei.config_schema import AppConfig
+from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
-from keisei.network.stored import StoredNetwork
 from keisei.shogi.features import feature_spec
 from tests.network.towers.samples import SMALL
 

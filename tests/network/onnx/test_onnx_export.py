@@ -12,7 +12,7 @@ from torch import Tensor
 
 from keisei import __version__
 from keisei.constants import MOVE_BUFFER
-from keisei.network.loading import device_config, predictor_of
+from keisei.network.loading import device_config
 from keisei.network.onnx.onnx_export import export_onnx
 from keisei.network.onnx.onnx_model import BATCH, OnnxError, load_onnx, onnx_model
 from keisei.network.towers.model import ActorCritic, Output
@@ -62,7 +62,7 @@ def one_thread() -> Iterator[None]:
 )
 def test_the_file_says_what_torch_says(settings: dict[str, object], batch: Positions) -> None:
     network = stored_network(**settings)  # type: ignore[arg-type]
-    expected = predictor_of(network, device_config("cpu", 1)).predict(batch)
+    expected = network.network(device_config("cpu", 1)).predict(batch)
     answer = onnx_model(export_onnx(network), Path("mine.onnx"), threads=1).predict(batch)
     probabilities = np.exp(answer.log_probs)
     assert probabilities.shape[0] == POSITIONS

@@ -16,33 +16,31 @@ import numpy as np
 import pytest
 import torch
 
-from keisei.config_schema import AppConfig, DeviceConfig
+from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
-from keisei.network.model_factory import build_model
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.model import ActorCritic
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Network
 from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.ppo import resources
 from keisei.ppo.buffer import Experience
-from keisei.ppo.distributed import Ranks
-from keisei.selfplay import sources
+from keisei.ppo.learner import Ranks
+from keisei.ppo.resources import learner_threads, number_of_workers
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.sources import learner_compute, number_of_workers
 from keisei.selfplay.workers import worker_process
 from keisei.selfplay.workers.inference_server import is_served
 from keisei.selfplay.workers.messages import (
     Command,
-    Order,
+    CommandKind,
     WorkerCommunicator,
     WorkersFailedError,
 )
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
 from keisei.selfplay.workers.parallel import ParallelSelfPlay
 from keisei.selfplay.workers.shared_memory import create_block, release_block, remove_orphans
-from keisei.selfplay.workers.worker import EarlierSelves, SelfPlayWorker
+from keisei.selfplay.workers.worker import PoolSnapshots, SelfPlayWorker
 from keisei.selfplay.workers.worker_pool import GameShares
-from keisei.selfplay.workers.worker_process import UNHEARD_BEATS, ProcessPlan, WorkerProcess
-from keisei.shogi.features import feature_spec
+from keisei.selfplay.workers.worker_process import MAX_UNACKNOWLEDGED, ProcessPlan, WorkerProcess
 from keisei.shogi.packed import PACKED
 from keisei.timing import SectionTimer
 from tests.tiny import tiny_config
@@ -59,10 +57,9 @@ def config_with(*overrides: str) -> AppConfig:
     return tiny_config("env.num_games=8", "selfplay.rollout_plies=30", *overrides)
 
 
-def model_of(config: AppConfig) -> ActorCritic:
+def network_of(config: AppConfig) -> Network:
     torch.manual_seed(1)
-    spec = feature_spec(config.env.input_features)
-    return build_model(config.model, spec.num_planes).eval()
+    return make_network(config, config.device)
 
 
 def fingerprints(experience: Experience) -> Counter[bytes]:
@@ -92,7 +89,7 @@ class Running:
 
     def publish(self) -> None:
         self.version += 1
-        self.play.take_weights(model_of(self.config), self.version)
+        self.play.take_weights(network_of(self.config), self.version)
 
     def collect(self) -> tuple[Experience, RolloutStats]:
         experience = Experience(self.config.selfplay.rollout_plies, self.config.env.num_games)
@@ -136,10 +133,7 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) ->
 
 def test_workers_play_the_same_games_as_one_process(running: Running) -> None:
     config = running.config
-    spec = feature_spec(config.env.input_features)
-    compute = choose_compute(config.device)
-    inference = TorchPredictor(compute.prepare(model_of(config)), compute, spec)
-    alone = SelfPlay(config, inference, games=8, threads=1)
+    alone = SelfPlay(config, network_of(config), games=8, threads=1)
     for _ in range(2):
         expected = Experience(config.selfplay.rollout_plies, config.env.num_games)
         expected_stats = alone.collect(expected, SectionTimer())
@@ -238,7 +232,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback()
         update={"model": good.model.model_copy(update={"type": "no such network"})}
     )
     with ParallelSelfPlay(broken, workers=1) as play:
-        play.take_weights(model_of(good), 0)
+        play.take_weights(network_of(good), 0)
         with pytest.raises(WorkersFailedError, match=r"2 times in a row(.|\n)*no such network"):
             Running(broken, play).collect()
         assert play.failures == 2
@@ -323,7 +317,7 @@ def test_too_little_shared_memory_is_noticed_before_it_is_used(
         ParallelSelfPlay(config, workers=2) as play,
         pytest.raises(KeiseiError, match=r"no room for .* MB of shared memory.*--shm-size"),
     ):
-        play.take_weights(model_of(config), 0)
+        play.take_weights(network_of(config), 0)
     assert shared_blocks() == blocks
 
 
@@ -333,7 +327,7 @@ def test_numbers_of_games_are_never_given_twice() -> None:
 
     def give(shares: GameShares, plans: int) -> None:
         for _ in range(plans):
-            plan = shares.next_plan(EarlierSelves((), 0))
+            plan = shares.next_plan(PoolSnapshots((), 0))
             numbers = set(range(plan.first_game, plan.first_game + plan.games))
             assert not numbers & seen
             seen.update(numbers)
@@ -356,35 +350,35 @@ def test_numbers_of_games_are_never_given_twice() -> None:
 
 def test_a_worker_that_begins_in_mid_run_knows_the_earlier_selves() -> None:
     config = config_with("selfplay.pool_share=0.5", "selfplay.pool_interval=4")
-    model = model_of(config)
+    network = network_of(config)
     with ParallelSelfPlay(config, workers=1) as play:
         for version in (0, 1, 4, 6):
-            play._begin_version(model, version)
-        plan = play._shares.next_plan(play._earlier_selves)
+            play._begin_version(network, version)
+        plan = play._shares.next_plan(play._pool_snapshots)
         state = play.state()
     worker = SelfPlayWorker(plan)
     pool = worker._selfplay.pool
     assert len(pool.snapshots) == 2
-    for name, value in model.state_dict().items():
-        assert torch.equal(pool.snapshots[1][name], value)
+    for name, value in network.weights().items():
+        assert np.array_equal(pool.snapshots[1][name], value)
     for version, known in ((6, 2), (7, 2), (9, 3), (10, 3)):
-        worker.load_weights(model.state_dict(), version)
+        worker.load_weights(network.weights(), version)
         assert len(pool.snapshots) == known
     with ParallelSelfPlay(config, workers=2) as resumed:
         resumed.restore(state)
-        assert len(resumed._earlier_selves.weights) == 2
+        assert len(resumed._pool_snapshots.weights) == 2
 
 
 def test_signs_of_life_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "BEAT_SECONDS", -1.0)
+    monkeypatch.setattr(worker_process, "HEARTBEAT_INTERVAL", -1.0)
     config = config_with()
-    model = model_of(config)
+    network = network_of(config)
     ours, other = multiprocessing.Pipe()
-    with ModelSynchronizer(model) as slab:
+    with ModelSynchronizer(network.weights()) as weights_buffer:
         play = ParallelSelfPlay(config, workers=1)
         ring = play.new_ring()
-        games = play._shares.next_plan(EarlierSelves((), 0))
-        plan = ProcessPlan(0, games, 0, 1, slab.name, ring.plan([0]))
+        games = play._shares.next_plan(PoolSnapshots((), 0))
+        plan = ProcessPlan(0, games, 0, 1, weights_buffer.name, ring.plan([0]))
         with WorkerCommunicator(other, ring) as link:
             process = WorkerProcess(plan, SelfPlayWorker(games), link)
 
@@ -397,11 +391,11 @@ def test_signs_of_life_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> 
                     count += 1
                 return count
 
-            assert beats() == UNHEARD_BEATS
+            assert beats() == MAX_UNACKNOWLEDGED
             assert beats() == 0, "the learner is busy"
-            ours.send(Order(Command.HEARD))
-            assert beats() == UNHEARD_BEATS
-            process._slab.close()
+            ours.send(Command(CommandKind.ACKNOWLEDGE))
+            assert beats() == MAX_UNACKNOWLEDGED
+            process._weights_buffer.close()
     ours.close()
     other.close()
 
@@ -412,24 +406,19 @@ def test_games_must_be_shared_fairly() -> None:
 
 
 def test_numbers_are_chosen_by_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "usable_cpus", lambda: 8)
-    cpu = choose_compute(DeviceConfig(device="cpu"))
-    gpu = replace(cpu, device=torch.device("cuda"))
+    monkeypatch.setattr(resources, "usable_cpus", lambda: 8)
     auto = config_with("parallel.num_workers=auto", "device.torch_threads=0")
-    assert number_of_workers(auto, gpu) == 8
-    assert number_of_workers(auto, cpu) == 4, "8 games cannot be shared by 7"
-    assert learner_compute(auto).threads == 4
-    assert number_of_workers(config_with("parallel.num_workers=3"), cpu) == 3
+    assert number_of_workers(auto, Ranks(), on_cpu=False) == 8
+    assert number_of_workers(auto, Ranks(), on_cpu=True) == 4, "8 games cannot be shared by 7"
+    assert learner_threads(auto, Ranks(), on_cpu=True) == 4
+    assert number_of_workers(config_with("parallel.num_workers=3"), Ranks(), on_cpu=True) == 3
     twice = config_with("parallel.num_workers=auto", "parallel.worker_threads=4")
-    assert number_of_workers(twice, gpu) == 2
+    assert number_of_workers(twice, Ranks(), on_cpu=False) == 2
 
 
 def test_a_server_answers_as_the_workers_own_networks_do() -> None:
     config = config_with("parallel.inference=server", "parallel.max_failures=4")
-    spec = feature_spec(config.env.input_features)
-    compute = choose_compute(config.device)
-    inference = TorchPredictor(compute.prepare(model_of(config)), compute, spec)
-    alone = SelfPlay(config, inference, games=8, threads=1)
+    alone = SelfPlay(config, network_of(config), games=8, threads=1)
     blocks, others = shared_blocks(), multiprocessing.active_children()
     with ParallelSelfPlay(config, workers=2) as play:
         running = Running(config, play)
@@ -473,7 +462,10 @@ def for_a_server(number: signal.Signals, *overrides: str) -> None:
 
 
 def test_auto_asks_a_server_only_for_a_network_on_a_gpu() -> None:
-    model = model_of(config_with())
-    assert not is_served(config_with(), model)
-    assert is_served(config_with(), model.to("meta"))
-    assert not is_served(config_with("parallel.inference=workers"), model.to("meta"))
+    network = network_of(config_with())
+    assert isinstance(network, TorchPredictor)
+    assert not is_served(config_with(), network)
+    compute = replace(network.compute, device=torch.device("cuda"))
+    on_gpu = TorchPredictor(network.model, compute, network.spec)
+    assert is_served(config_with(), on_gpu)
+    assert not is_served(config_with("parallel.inference=workers"), on_gpu)

@@ -19,16 +19,13 @@ import torch
 from keisei import metric_names as names
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
-from keisei.network.model_factory import build_model
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import GameSource, SelfPlay
 from keisei.selfplay.workers.messages import WorkersFailedError
 from keisei.selfplay.workers.ray_pool import RaySelfPlay, import_ray
-from keisei.shogi.features import feature_spec
 from keisei.timing import SectionTimer
 from keisei.training.callbacks import Callback, StepEnd
 from tests.tiny import tiny_config, tiny_trainer
@@ -108,20 +105,17 @@ def config_for(nodes: Nodes, *overrides: str) -> AppConfig:
     )
 
 
-def model_of(config: AppConfig) -> ActorCritic:
+def network_of(config: AppConfig) -> Network:
     torch.manual_seed(1)
-    spec = feature_spec(config.env.input_features)
-    return build_model(config.model, spec.num_planes).eval()
+    return make_network(config, config.device)
 
 
 def fingerprints(experience: Experience) -> list[bytes]:
     """Each game's plies: positions and moves. A record has bytes of no field: they say nothing."""
-    legal_indices = [experience.packed[name] for name in ("board", "hands", "ply", "turn")]
-    legal_indices.append(experience.actions)
+    fields = [experience.packed[name] for name in ("board", "hands", "ply", "turn")]
+    fields.append(experience.actions)
     return [
-        b"".join(
-            np.ascontiguousarray(legal_index[:, game]).tobytes() for legal_index in legal_indices
-        )
+        b"".join(np.ascontiguousarray(field[:, game]).tobytes() for field in fields)
         for game in range(experience.games)
     ]
 
@@ -137,15 +131,11 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
     config = config_for(
         nodes, "parallel.num_workers=2", "parallel.max_lag=0", "parallel.compression=gzip"
     )
-    model = model_of(config)
-    spec = feature_spec(config.env.input_features)
-    compute = choose_compute(config.device)
-    alone = SelfPlay(
-        config, TorchPredictor(compute.prepare(model), compute, spec), games=8, threads=1
-    )
+    network = network_of(config)
+    alone = SelfPlay(config, network, games=8, threads=1)
     with RaySelfPlay(config, local_cpus=1) as together:
         for update in range(2):
-            together.take_weights(model, update)
+            together.take_weights(network, update)
             expected, expected_stats = collected(alone)
             experience, stats = collected(together)
             assert fingerprints(experience) == fingerprints(expected)
@@ -161,12 +151,12 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
 def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: Nodes) -> None:
     nodes.have(2)
     config = config_for(nodes, "parallel.num_workers=auto", "parallel.max_failures=0")
-    model = model_of(config)
+    network = network_of(config)
     seen: Counter[bytes] = Counter()
     lags = []
     with RaySelfPlay(config, local_cpus=1) as play:
         for update in range(6):
-            play.take_weights(model, update)
+            play.take_weights(network, update)
             if update == 2:
                 nodes.kill_one()
             experience, stats = collected(play)
@@ -185,7 +175,7 @@ def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: N
         nodes.have(2)
         while not (len(stats.workers) == 2 and all(worker.plies for worker in stats.workers)):
             update += 1
-            play.take_weights(model, update)
+            play.take_weights(network, update)
             experience, stats = collected(play)
             seen.update(fingerprints(experience))
             lags.append(stats.lag)
@@ -198,10 +188,10 @@ def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: N
 def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
     nodes.have(1)
     config = config_for(nodes, "parallel.num_workers=4", "parallel.max_lag=2")
-    model = model_of(config)
+    network = network_of(config)
     with RaySelfPlay(config, local_cpus=1) as play:
         for update in range(3):
-            play.take_weights(model, update)
+            play.take_weights(network, update)
             experience, stats = collected(play)
             assert len(set(fingerprints(experience))) == 8
             assert stats.lag <= 2
@@ -213,14 +203,14 @@ def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
 def test_a_worker_that_hangs_is_replaced(nodes: Nodes) -> None:
     nodes.have(1)
     config = config_for(nodes, "parallel.num_workers=1", "parallel.hang_seconds=6")
-    model = model_of(config)
+    network = network_of(config)
     with RaySelfPlay(config, local_cpus=1) as play:
-        play.take_weights(model, 0)
+        play.take_weights(network, 0)
         hanging = collected(play)[1].workers[0].process
         os.kill(hanging, signal.SIGSTOP)
         processes = set()
         for update in (1, 2, 3):
-            play.take_weights(model, update)
+            play.take_weights(network, update)
             processes |= {worker.process for worker in collected(play)[1].workers}
         assert play.failures >= 1
         assert processes - {hanging}
@@ -236,7 +226,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback(
         update={"model": good.model.model_copy(update={"type": "no such network"})}
     )
     with RaySelfPlay(broken, local_cpus=1) as play:
-        play.take_weights(model_of(good), 0)
+        play.take_weights(network_of(good), 0)
         with pytest.raises(WorkersFailedError, match="no such network"):
             collected(play)
         assert play.failures == 2
