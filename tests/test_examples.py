@@ -1,4 +1,4 @@
-"""The example is a script that people run and copy from: it is run as they do, with tiny numbers."""
+"""The example script, run as people run it, with tiny numbers."""
 
 import re
 import subprocess
