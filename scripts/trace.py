@@ -53,7 +53,8 @@ class Call(NamedTuple):
 class Tracer:
     """Records the functions of Keisei that a piece of code enters, also in tasks and threads.
 
-    Threads must be started while it is recording. Each `recording` begins with an empty list.
+    Followed are threads that inherit the context of their maker, as with ``asyncio.to_thread``, and
+    are started while it is recording. Each `recording` begins with an empty list.
     """
 
     def __init__(self, leave_out: tuple[str, ...] = (), opaque: tuple[str, ...] = ()) -> None:

@@ -45,9 +45,9 @@ def test_programs_that_are_not_there_are_left_out_by_name(
     assert [player.name for player in players] == [
         rung.name for rung in script.RUNGS if not rung.program
     ]
-    told = capsys.readouterr().err
-    assert "left out: Fairy-Stockfish depth 2, fairy-stockfish is not installed\n" in told
-    assert "left out: gpsusi depth 4, gpsusi is not installed\n" in told
+    errors = capsys.readouterr().err
+    assert "left out: Fairy-Stockfish depth 2, fairy-stockfish is not installed\n" in errors
+    assert "left out: gpsusi depth 4, gpsusi is not installed\n" in errors
 
 
 def test_an_engine_that_does_not_start_is_left_out(
@@ -116,10 +116,8 @@ def test_only_open_pairs_play_all_games_and_a_breakdown_ends_only_its_pair(
     with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:
         script.play_open(store, pairs, settings, on_games=lambda progress: None)
         games = [store.games_between(*pair, Conditions.of(settings)) for pair in pairs]
-    assert games == [script.SOUNDING_GAMES, 0, 20]
-    assert capsys.readouterr().err == (
-        "broken off: engine against weak, given up after 3 processes\n"
-    )
+    assert games == [script.PROBE_GAMES, 0, 20]
+    assert capsys.readouterr().err == ("aborted: engine against weak, given up after 3 processes\n")
 
 
 def test_those_who_have_not_met_are_kept_apart_only_where_it_is_sure(
@@ -142,7 +140,7 @@ def test_it_prints_a_ladder_and_draws_it(
 ) -> None:
     run = start_run(tiny_config(f"run.root={tmp_path}", "run.name=mine")).run_directory
     monkeypatch.setattr(script, "RUNGS", tuple(script.Rung(n) for n in ("random", "greedy")))
-    monkeypatch.setattr(script, "MORE_GAMES_OF_BOTS", 1)
+    monkeypatch.setattr(script, "BOT_GAMES_FACTOR", 1)
     monkeypatch.setattr(script, "MatchSettings", partial(MatchSettings, ply_limit=30))
     app = typer.Typer()
     app.command()(script.engine_ladder)

@@ -5,8 +5,7 @@ from typing import Final
 
 from keisei.analysis.game_analysis import GameAnalysis, MoveAnalysis
 from keisei.analysis.position_analysis import Candidate, PositionAnalysis
-from keisei.shogi.notation.reader import text_lines
-from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.record import GameRecord, text_lines
 from keisei.shogi.types import Color
 
 MARK: Final = "keisei: "

@@ -1,4 +1,4 @@
-"""``keisei annotate``: a network's analysis of a game."""
+"""``keisei annotate``: a game analysed by a network."""
 
 import json
 from collections.abc import Callable
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from keisei.analysis import GameAnalysis
 
 MAX_TURNING_POINTS: Final = 8
-"""Moves that are listed, at most."""
+"""Maximum number of moves listed."""
 
 MIN_LOSS: Final = 0.05
-"""Loss of chances from which on a move is listed, even if it is not a blunder."""
+"""Minimum loss of winning chances for a move to be listed."""
 
 
 def annotate(
@@ -26,26 +26,38 @@ def annotate(
         Path, typer.Argument(help="Game file: .kif .kifu .csa .ki2 .ki2u, or .sfen .usi")
     ],
     model: Annotated[
-        Path, typer.Option(metavar="MODEL", help="A run, by path or name, a checkpoint, or .onnx.")
+        Path,
+        typer.Option(
+            metavar="MODEL", help="A run, by path or name, a checkpoint, or an .onnx file."
+        ),
     ],
     simulations: Annotated[
-        int, typer.Option(min=0, help="Of a tree search at each position; 0: the network alone.")
+        int,
+        typer.Option(
+            min=0, help="Simulations of a tree search at each position; 0: the network alone."
+        ),
     ] = 0,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write it there with comments: .kif .kifu .csa ..."),
+        typer.Option(
+            metavar="FILE", help="Write the game with comments to FILE: .kif .kifu .csa ..."
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw its course there: .png or .svg")
+        Path | None,
+        typer.Option(metavar="FILE", help="Plot the winning chances to FILE: .png or .svg"),
     ] = None,
     blunder: Annotated[
-        float, typer.Option(min=1.0, max=100.0, help="Loss of chances, in %, that is a blunder.")
+        float,
+        typer.Option(
+            min=1.0, max=100.0, help="Loss of winning chances, in %, that counts as a blunder."
+        ),
     ] = 20.0,
     device: Device = "auto",
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Analyse every position of a game: chances, best moves, blunders, as comments and a graph."""
+    """Analyse every position of a game: winning chances, best moves, blunders."""
     from keisei.commands.tables import progress_bar
 
     with progress_bar() as progress:
@@ -58,7 +70,7 @@ def annotate(
         from keisei.system import write_atomically
 
         if output is not None:
-            format_name(output)  # refuses other suffixes, before the work is done
+            format_name(output)  # refuses other suffixes before the analysis starts
         draw = None if plot is None else _picture_writer(plot)
         records = load_games(game)
         if len(records) > 1:
@@ -89,7 +101,7 @@ def _picture_writer(path: Path) -> "Callable[[Figure], bytes]":
 
     writers = {".png": plotting.png, ".svg": plotting.svg}
     if path.suffix.lower() not in writers:
-        raise KeiseiError(f"{path}: a picture ends in .png or .svg, not in {path.suffix!r}")
+        raise KeiseiError(f"{path}: a plot ends in .png or .svg, not in {path.suffix!r}")
     return writers[path.suffix.lower()]
 
 
@@ -123,7 +135,7 @@ def _print(analysis: "GameAnalysis", blunder: float, written: list[Path]) -> Non
     from rich.text import Text
 
     from keisei.analysis.annotation import candidate_text, percent
-    from keisei.benchmark.harness import new_table
+    from keisei.formats import new_table
     from keisei.shogi.types import Color
 
     console = Console()

@@ -1,11 +1,11 @@
-"""``keisei dashboard``: all runs of a folder in the browser, live."""
+"""``keisei dashboard``: all runs of a directory in the browser, live."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 
 def dashboard(
@@ -15,21 +15,22 @@ def dashboard(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Results that the ladder is made of; ladder.sqlite3 among the runs if not given.",
+            help="Results for the ladder page; default: ladder.sqlite3 in the runs directory.",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="What to listen on; others than loopback need a token.")
+        str, typer.Option(help="Address to listen on; addresses other than loopback need a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option(show_default=False, help="Where; the first free one from 8360 on.")
+        int | None,
+        typer.Option(show_default=False, help="Port; default: the first free one from 8360 on."),
     ] = None,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="KEISEI_TOKEN",
             show_default=False,
-            help="What visitors must bring; made up where one is needed.",
+            help="Access token for visitors; generated where one is needed.",
         ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,

@@ -1,4 +1,4 @@
-"""How strong a network is: its matches against the opponents that a run's settings name."""
+"""Strength of a network during training: matches against the opponents in a run's settings."""
 
 from typing import NamedTuple
 
@@ -12,21 +12,21 @@ from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import DeclarationRule
 
 NETWORK = "network"
-"""What the network is called in the records of its games."""
+"""The network's name in the records of its games."""
 
 
 class Measurement(NamedTuple):
-    """What came out."""
+    """Scores of a network, and some of its games."""
 
     scores: dict[str, Score]
-    """By opponent."""
+    """Score against each opponent, by spec."""
 
     records: tuple[GameRecord, ...]
-    """Some games against each."""
+    """Some games against each opponent."""
 
 
 def manner_of_play(temperature: float, mate_plies: int) -> str:
-    """How a network plays when it is measured, in words.
+    """Describe how a network plays when it is measured.
 
     >>> manner_of_play(0.25, 3)
     'by its policy at temperature 0.25, with mates of up to 3 plies by rule'
@@ -40,7 +40,15 @@ def manner_of_play(temperature: float, mate_plies: int) -> str:
 def measure(
     network: Network, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
 ) -> Measurement:
-    """Play a network against the opponents of ``config.evaluation``."""
+    """Play a network against each opponent of ``config.evaluation``.
+
+    Args:
+        network: the network to measure.
+        config: the settings of its run.
+        games: games against each opponent.
+        seed: seed of the matches.
+        sample_games: number of games of each match to return as records.
+    """
     settings = config.evaluation
     player = PolicyPlayer(
         network,

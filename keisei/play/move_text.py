@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from keisei.shogi.notation.ki2 import format_move, may_promote, origins
-from keisei.shogi.notation.reader import Replay
+from keisei.shogi.notation.record import Replay
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import SQUARE_NAMES, Color, Diagram, Move
 

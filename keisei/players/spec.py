@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from keisei.config_schema import DeviceConfig
-from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork, load_network
 from keisei.players.bots import (
@@ -35,6 +34,7 @@ from keisei.players.bots import (
 from keisei.players.network import PolicyPlayer, SearchPlayer
 from keisei.players.player import Player
 from keisei.players.usi_player import UsiPlayer
+from keisei.system import usable_cpus
 from keisei.usi.client import Limit, UsiSettings
 
 if TYPE_CHECKING:

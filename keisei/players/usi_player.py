@@ -15,12 +15,12 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from keisei.doctor import usable_cpus
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
 from keisei.players.player import BROKE_RULES, FAILED, RESIGNS
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
 from keisei.shogi.vector import VectorShogi
+from keisei.system import usable_cpus
 from keisei.usi.client import UsiEngine, UsiEngineError, UsiSettings
 
 MAX_FAILURES: Final = 3

@@ -9,8 +9,8 @@ PATIENCE: Final = 0.2
 """How far a run may fall behind its time limit at the start before its schedules notice."""
 
 
-def fraction_done(plies: float, time: float) -> float:
-    """How much of a run is over, from 0 to 1: what its schedules follow.
+def schedule_fraction(plies: float, time: float) -> float:
+    """Return the fraction of a run, 0 to 1, that its schedules follow.
 
     That is the fraction of its plies, and nothing else, as long as the run keeps pace with its
     time limit: then it can be repeated and resumed bit by bit, whatever the clock says. On a

@@ -66,12 +66,12 @@ def add_style(name: str) -> None:
     ui.add_head_html(f"<style>{_text(name)}</style>")
 
 
-def remembered(name: str, default: str) -> str:
+def read_cookie(name: str, default: str) -> str:
     """Return the value of a cookie, which any page of this host may have set."""
     return ui.context.client.request.cookies.get(name, default)
 
 
-def remember(name: str, value: str) -> None:
+def set_cookie(name: str, value: str) -> None:
     """Set a cookie for a year."""
     ui.run_javascript(
         f"document.cookie = '{name}={value}; Path=/; Max-Age=31536000; SameSite=Strict'"
@@ -86,7 +86,7 @@ def _text(name: str) -> str:
 def _theme_switch() -> None:
     """Add a button that switches between the system's theme, light and dark."""
     names = list(_THEMES)
-    name = remembered(_THEME_COOKIE, "auto")
+    name = read_cookie(_THEME_COOKIE, "auto")
     name = name if name in _THEMES else "auto"
     mode = ui.dark_mode(_THEMES[name])
 
@@ -96,7 +96,7 @@ def _theme_switch() -> None:
         mode.value = _THEMES[name]
         button.props(f"icon={_THEME_ICONS[name]}")
         tooltip.text = _THEME_TEXTS[name]
-        remember(_THEME_COOKIE, name)
+        set_cookie(_THEME_COOKIE, name)
 
     button = ui.button(icon=_THEME_ICONS[name], on_click=switch)
     button.props('flat round dense color=primary aria-label="Theme"')

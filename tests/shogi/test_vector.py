@@ -28,7 +28,7 @@ NEAR_MATE = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 
 
 def run(env: VectorShogi, steps: int) -> list[object]:
-    """Random play: everything that each step says, legal lists cut to their counts."""
+    """Play at random: everything that each step returns, legal lists cut to their counts."""
     return [facts(env.step(env.sample_actions())) for _ in range(steps)]
 
 
@@ -44,7 +44,7 @@ def fields(records: npt.NDArray[Any]) -> list[Any]:
 
 
 def equal(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
-    """Equal in every field (the bytes between fields are nobody's)."""
+    """Whether arrays are equal in every field, ignoring the padding between fields."""
     if first.dtype.names is None:
         return np.array_equal(first, second)
     return fields(first) == fields(second)
@@ -201,7 +201,7 @@ def test_a_state_of_another_environment_is_refused(other: VectorShogi) -> None:
         ("start_indices", None, -1),
         ("final_lengths", None, 10_000),
         ("buffers", None, 3),
-        ("random_states", None, 0),
+        ("rng_states", None, 0),
     ],
 )
 def test_a_damaged_state_is_refused_and_nothing_changes(
@@ -248,7 +248,7 @@ def test_an_illegal_action_is_refused_and_nothing_changes() -> None:
             env.step(tried)
         after = env.state()
         changed = [name for name in before if not equal(before[name], after[name])]
-        assert changed in ([], ["random_states"])  # sampling draws random numbers
+        assert changed in ([], ["rng_states"])  # sampling draws random numbers
 
 
 @pytest.mark.kernels
@@ -269,7 +269,7 @@ def test_an_illegal_action_can_lose_the_game_instead() -> None:
 
 @pytest.mark.parametrize("actions", [[1, 2], [[1, 2, 3]], [0.5, 1, 2], ["7g7f"] * 3, 5], ids=repr)
 def test_actions_of_another_shape_are_refused(actions: object) -> None:
-    with pytest.raises(ValueError, match="needs 3 whole numbers"):
+    with pytest.raises(ValueError, match="needs 3 integers"):
         VectorShogi(3).step(actions)  # type: ignore[arg-type]
 
 
@@ -339,7 +339,7 @@ def test_arrays_are_exposed_without_copies() -> None:
         ({"starts": STARTPOS_SFEN}, ValueError, "a list"),
         ({"starts": ["4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"]}, IllegalPositionError, "checkmate"),
         ({"starts": ["4k4/9/9/9/9/9/9/9/4K4 b - 600"]}, IllegalPositionError, "ply limit of 512"),
-        ({"features": "core47"}, KeiseiError, "starts with one of"),
+        ({"features": "core47"}, KeiseiError, "start with one of"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(
@@ -353,7 +353,7 @@ def test_small_things() -> None:
     env = VectorShogi(2, feature_spec("core46+check"))
     assert repr(env) == "VectorShogi(num_games=2, features='core46+check')"
     assert env.autoreset_mode == "same_step"
-    with pytest.raises(ValueError, match="no game has ended in place 0"):
+    with pytest.raises(ValueError, match="no game has ended at index 0"):
         env.finished_game(0)
 
 

@@ -11,10 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from keisei.runs.artifacts import Playable
+from keisei.runs.artifacts import RunCheckpoint, RunRatings
 from keisei.runs.curves import Curve, Floats, smooth
-from keisei.runs.run_ratings import RunRatings
-from keisei.runs.run_record import Evaluation, score_points
+from keisei.runs.run_record import Evaluation, scores_against
 
 Options = dict[str, Any]
 
@@ -51,7 +50,7 @@ def along(axis: str, x: Floats) -> Floats:
     return x / 60.0 if axis == "seconds" else x
 
 
-def place(axis: str, moment: Evaluation | Playable) -> float:
+def place(axis: str, moment: Evaluation | RunCheckpoint) -> float:
     """Return the place of an evaluation or checkpoint on an axis."""
     value = float(getattr(moment, axis))
     return value / 60.0 if axis == "seconds" else value
@@ -181,7 +180,7 @@ def strength_chart(
     for name, color, evaluations, opponent in runs:
         points = [
             [place(axis, evaluation), strength.score, strength.low, strength.high, strength.games]
-            for evaluation, strength in score_points(evaluations, opponent)
+            for evaluation, strength in scores_against(evaluations, opponent)
         ]
         options["series"] += _with_bars(name, color, points)
     if options["series"]:

@@ -15,7 +15,7 @@ from keisei.web.dashboard.charts import X_AXES, Options
 from keisei.web.theme import STATIC, add_style, frame
 
 if TYPE_CHECKING:
-    from keisei.runs.artifacts import Playable
+    from keisei.runs.artifacts import RunCheckpoint
     from keisei.runs.run_reader import LiveBoard
     from keisei.shogi.types import Diagram, Move
 
@@ -66,7 +66,7 @@ def run_address(name: str) -> str:
     return f"/run/{quote(name, safe='')}"
 
 
-def play_address(run: str, checkpoint: "Playable", *, is_newest: bool) -> str:
+def play_address(run: str, checkpoint: "RunCheckpoint", *, is_newest: bool) -> str:
     """Return the address of a game against a checkpoint.
 
     The catalogue of players lists a run's newest checkpoint under the name of the run.

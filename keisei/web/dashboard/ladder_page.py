@@ -6,7 +6,7 @@ from nicegui import events, run, ui
 
 from keisei.errors import KeiseiError
 from keisei.formats import NOTHING, count, percent
-from keisei.runs.run_ratings import read_ladder
+from keisei.runs.artifacts import read_ladder
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
     Chart,
@@ -41,13 +41,13 @@ _COLUMNS: Final[list[dict[str, Any]]] = [
 
 
 def ladder_page(dashboard: Dashboard) -> None:
-    """Build the page."""
+    """Build the page of the ladder."""
     with page("Ladder"):
         _LadderPage(dashboard)
 
 
 class _LadderPage:
-    """The page of one visitor."""
+    """The ladder as one visitor sees it."""
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._store = dashboard.store

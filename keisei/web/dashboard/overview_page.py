@@ -14,9 +14,10 @@ from keisei.formats import (
     percent,
     short_count,
 )
-from keisei.runs.run_ratings import RunRatings, read_ratings
-from keisei.runs.run_reader import RunData, Summary
-from keisei.runs.run_record import Evaluation, score_points
+from keisei.runs.artifacts import RunRatings, read_ratings
+from keisei.runs.listing import RunOverview
+from keisei.runs.run_reader import RunReader
+from keisei.runs.run_record import Evaluation, scores_against
 from keisei.runs.watch import FIRST_RUNS, Watch
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
@@ -88,7 +89,7 @@ _CELLS: Final = {
 
 
 def overview_page(dashboard: Dashboard, runs: str | None, show: str, x: str) -> None:
-    """Build the page; `runs`, `show` and `x` come from its address."""
+    """Build the overview; `runs`, `show` and `x` come from its address."""
     with page("Runs"):
         if not dashboard.watch.runs:
             _wait_for_runs(dashboard.watch)
@@ -112,7 +113,7 @@ def _wait_for_runs(watch: Watch) -> None:
 
 
 class _OverviewPage:
-    """The page of one visitor."""
+    """The overview as one visitor sees it."""
 
     def __init__(self, watch: Watch, runs: str | None, show: str, x: str) -> None:
         self._watch = watch
@@ -121,13 +122,13 @@ class _OverviewPage:
         self._seen: object = None
         self._table_rows: list[dict[str, Any]] = []
         self._trends: dict[str, tuple[int, str, str]] = {}
-        summaries = self._watch.summaries()
+        summaries = self._watch.overviews()
         newest = [summary.name for summary in summaries if summary.state != "broken"]
         if runs is None:
             self._chosen = newest[:FIRST_RUNS]
         else:
             self._chosen = [name for name in runs.split("/") if name in watch.runs]
-        watch.want(self._chosen)
+        watch.prioritize(self._chosen)
         self._options = self._choices(summaries)
         if self._show not in self._options:
             self._show = next(iter(self._options))
@@ -177,7 +178,7 @@ class _OverviewPage:
         if seen == self._seen:
             return
         self._seen = seen
-        summaries = self._watch.summaries()
+        summaries = self._watch.overviews()
         options = self._choices(summaries)
         if options != self._options:
             self._options = options
@@ -202,7 +203,7 @@ class _OverviewPage:
         chosen = {row["name"] for row in event.selection}
         kept = [name for name in self._chosen if name in chosen]
         self._chosen = kept + sorted(chosen - set(kept))
-        self._watch.want(self._chosen)
+        self._watch.prioritize(self._chosen)
         self._remember()
 
     def _remember(self) -> None:
@@ -211,7 +212,7 @@ class _OverviewPage:
         ui.navigate.history.replace(f"/?{urlencode(query, quote_via=quote)}")
         self._refresh()
 
-    def _choices(self, summaries: Sequence[Summary]) -> dict[str, str]:
+    def _choices(self, summaries: Sequence[RunOverview]) -> dict[str, str]:
         """Return what can be compared, key to label; the strongest opponent first."""
         choices = {
             f"{_SCORE}{opponent}": f"Score against {opponent}"
@@ -238,7 +239,7 @@ class _OverviewPage:
     def _plot(self) -> charts.Options:
         runs, shown = self._watch.runs, self._shown
         hidden = len(self._chosen) - len(shown)
-        reading = [name for name in shown if not runs[name].is_skimmed]
+        reading = [name for name in shown if not runs[name].is_sampled]
         self._note.text = (
             "Bars are 95 % intervals: where they overlap, a difference may be due to chance."
             if self._show.startswith(_SCORE) or self._show == _ELO
@@ -266,7 +267,7 @@ class _OverviewPage:
             self._axis,
         )
 
-    def _trend(self, run: RunData, opponent: str) -> str:
+    def _trend(self, run: RunReader, opponent: str) -> str:
         """Return the points of a run's trend line, recomputed only if the run has changed."""
         version, known_opponent, trend = self._trends.get(run.name, (-1, "", ""))
         if (version, known_opponent) != (run.version, opponent):
@@ -278,7 +279,7 @@ class _OverviewPage:
     def _ratings(self, name: str) -> RunRatings | None:
         return read_ratings(self._watch.folder, name)
 
-    def _fill_table(self, summaries: Sequence[Summary]) -> None:
+    def _fill_table(self, summaries: Sequence[RunOverview]) -> None:
         opponents = _opponents(summaries)[-MAX_OPPONENTS:]
         trend = self._show.removeprefix(_SCORE) if self._show.startswith(_SCORE) else ""
         trend = trend or (opponents[-1] if opponents else "")
@@ -306,7 +307,7 @@ class _OverviewPage:
             self._table.selected = selected
 
 
-def _opponents(summaries: Sequence[Summary]) -> list[str]:
+def _opponents(summaries: Sequence[RunOverview]) -> list[str]:
     """Return all opponents in the order of evaluation; the last one is usually the strongest."""
     found: dict[str, int] = {}
     for summary in summaries:
@@ -347,7 +348,7 @@ def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, Any]:
+def _row(summary: RunOverview, color: str, opponents: Sequence[str]) -> dict[str, Any]:
     speed = summary.metrics.get(names.SPS, math.nan)
     row: dict[str, Any] = {
         "name": summary.name,
@@ -361,7 +362,7 @@ def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, An
         "kind": summary.state,
         "note": summary.note,
         "timestep": summary.timestep,
-        "percent": round(100 * summary.fraction, 1),
+        "percent": round(100 * summary.fraction_done, 1),
         "plies": f"{short_count(summary.timestep)} of {short_count(summary.total_timesteps)}"
         if summary.total_timesteps
         else NOTHING,
@@ -379,7 +380,7 @@ def _row(summary: Summary, color: str, opponents: Sequence[str]) -> dict[str, An
 
 def trend_points(evaluations: Sequence[Evaluation], opponent: str) -> str:
     """Return the scores against an opponent as the points of an SVG polyline, 0 to 100 %."""
-    points = score_points(evaluations, opponent)
+    points = scores_against(evaluations, opponent)
     if len(points) > 60:
         points = points[:: len(points) // 60 + 1] + points[-1:]
     if len(points) == 1:

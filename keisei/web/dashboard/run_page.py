@@ -16,10 +16,10 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.runs.artifacts import Playable, playable
+from keisei.runs.artifacts import RunCheckpoint, list_run_checkpoints, read_ratings
 from keisei.runs.folder import OutsideError
-from keisei.runs.run_ratings import read_ratings
-from keisei.runs.run_reader import RunData, Summary
+from keisei.runs.listing import RunOverview
+from keisei.runs.run_reader import RunReader
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
     REFRESH_INTERVAL,
@@ -62,7 +62,7 @@ _LEARNING: Final = (
     _Plot(names.CLIP_FRACTION, "Clip fraction", "5 to 25 % is healthy; at 0 nothing is learned.",
           charts.PALETTE[1], True),
     _Plot(names.EXPLAINED_VARIANCE, "Explained variance",
-          "How well the value head predicts results: rises from 0 towards 1.", charts.PALETTE[3]),
+          "How well the value head predicts: towards 1.", charts.PALETTE[3]),
     _Plot(names.GRAD_NORM, "Gradient norm", "Before clipping.", charts.PALETTE[4], True),
     _Plot(names.LEARNING_RATE, "Learning rate", "Follows its schedule.", charts.PALETTE[4], True),
 )  # fmt: skip
@@ -109,15 +109,15 @@ def run_page(dashboard: Dashboard, name: str, x: str) -> None:
 
 
 class _RunPage:
-    """The page of one visitor."""
+    """The page of a run as one visitor sees it."""
 
-    def __init__(self, dashboard: Dashboard, run: RunData, x: str) -> None:
+    def __init__(self, dashboard: Dashboard, run: RunReader, x: str) -> None:
         self._dashboard, self._run = dashboard, run
         self._axis = x if x in charts.X_AXES else "timestep"
         self._seen: object = None
         self._plots: list[tuple[_Plot, Chart]] = []
         self._checkpoints: CheckpointsPanel
-        dashboard.watch.want([run.name])
+        dashboard.watch.prioritize([run.name])
         self._build()
         self._refresh()
         ui.timer(REFRESH_INTERVAL, self._refresh)
@@ -192,9 +192,9 @@ class _RunPage:
         if seen == self._seen:
             return
         self._seen = seen
-        summary = run.summary(watch.clock())
+        summary = run.overview(watch.clock())
         self._show_head(summary)
-        checkpoints = playable(watch.folder, run)
+        checkpoints = list_run_checkpoints(watch.folder, run)
         self._checkpoints.show(checkpoints)
         self._show_strength(checkpoints)
         for plot, chart in self._plots:
@@ -203,7 +203,7 @@ class _RunPage:
         self._show_bands()
         self._workers.show(summary.metrics)
 
-    def _show_head(self, summary: Summary) -> None:
+    def _show_head(self, summary: RunOverview) -> None:
         run = self._run
         self._state.text = STATES[summary.state]
         self._state.classes(replace=f"d-state d-{summary.state}")
@@ -215,7 +215,7 @@ class _RunPage:
         if run.sessions > 1:
             about.append(f"resumed {run.sessions - 1} times")
         self._about.text = ", ".join(about)
-        self._bar.style(f"width: {100 * summary.fraction:.1f}%")
+        self._bar.style(f"width: {100 * summary.fraction_done:.1f}%")
         left = math.nan
         if summary.state == "running" and summary.timestep:
             per_ply = summary.seconds / summary.timestep
@@ -223,7 +223,7 @@ class _RunPage:
         metrics = summary.metrics
         values: dict[str, tuple[str, str]] = {
             "plies": (short_count(summary.timestep), f"of {short_count(summary.total_timesteps)}"),
-            "updates": (count(summary.update), percent(summary.fraction)),
+            "updates": (count(summary.update), percent(summary.fraction_done)),
             "games": (count(summary.games), _plies_per_game(metrics)),
             "plies/s": (
                 count(metrics.get(names.SPS, math.nan)),
@@ -257,7 +257,7 @@ class _RunPage:
             notes.append(f"still reading its journal: {percent(run.progress)}")
         self._note.text = "; ".join(notes)
 
-    def _show_strength(self, checkpoints: list[Playable]) -> None:
+    def _show_strength(self, checkpoints: list[RunCheckpoint]) -> None:
         run = self._run
         evaluations = run.evaluations
         opponents = list(dict.fromkeys(name for found in evaluations for name in found.scores))

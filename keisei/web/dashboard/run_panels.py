@@ -16,8 +16,8 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.runs.artifacts import OpenedGame, Playable, list_games, open_game
-from keisei.runs.run_reader import LiveGames, RunData
+from keisei.runs.artifacts import OpenedGame, RunCheckpoint, list_games, open_game
+from keisei.runs.run_reader import LiveGamesSnapshot, RunReader
 from keisei.web.dashboard.components import (
     REFRESH_INTERVAL,
     Dashboard,
@@ -81,7 +81,7 @@ class LiveGamesPanel:
         self._card.set_visibility(True)
 
 
-def _draw(live: LiveGames) -> list[str]:
+def _draw(live: LiveGamesSnapshot) -> list[str]:
     return [picture for game in live.boards[:_MAX_BOARDS] if (picture := live_picture(game))]
 
 
@@ -141,7 +141,7 @@ class CheckpointsPanel:
 
     def __init__(self, run: str) -> None:
         self._run = run
-        self._listed: dict[str, Playable] = {}
+        self._listed: dict[str, RunCheckpoint] = {}
         with card("Checkpoints", "The saved networks. Play against any of them."):
             self._table = ui.table(
                 columns=[
@@ -165,7 +165,7 @@ class CheckpointsPanel:
             )
             self._table.on("play", lambda event: self.play(str(event.args)))
 
-    def show(self, listed: list[Playable]) -> None:
+    def show(self, listed: list[RunCheckpoint]) -> None:
         """List checkpoints, newest first."""
         self._listed = {found.name: found for found in listed}
         rows = [
@@ -271,7 +271,7 @@ class SampleGamesPanel:
         )
 
 
-def show_settings(run_data: RunData) -> None:
+def show_settings(run_data: RunReader) -> None:
     """Add the settings and facts of a run, folded."""
     with (
         ui.element("section").classes("k-card"),

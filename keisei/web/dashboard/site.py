@@ -8,8 +8,8 @@ from nicegui import app, ui
 from rich.console import Console
 
 from keisei.errors import KeiseiError
+from keisei.run_files import LADDER
 from keisei.runs.folder import RunsFolder
-from keisei.runs.run_files import LADDER
 from keisei.runs.watch import Watch
 from keisei.web.dashboard.components import PLAY_ADDRESS, Dashboard
 from keisei.web.dashboard.ladder_page import ladder_page

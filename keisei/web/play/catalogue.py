@@ -13,10 +13,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from keisei import run_files
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
 from keisei.play.session import BOTH_SIDES
-from keisei.runs import run_files
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.types import Color

@@ -35,8 +35,8 @@ from keisei.web.play.game_room import GameRoom, Lobby
 from keisei.web.theme import (
     add_style,
     frame,
-    remember,
-    remembered,
+    read_cookie,
+    set_cookie,
 )
 
 _PIECES_COOKIE: Final = "keisei-pieces"
@@ -52,9 +52,9 @@ class PlayPage:
     def __init__(self, room: GameRoom, lobby: Lobby, *, lettering: Lettering) -> None:
         self._room = room
         self._lobby = lobby
-        known = remembered(_PIECES_COOKIE, lettering)
+        known = read_cookie(_PIECES_COOKIE, lettering)
         self._lettering: Lettering = "letters" if known == "letters" else "kanji"
-        self._hints = remembered(_HINTS_COOKIE, "on") == "on"
+        self._hints = read_cookie(_HINTS_COOKIE, "on") == "on"
         self._flip = room.session.people == {Color.WHITE}
         self._client: Client = ui.context.client
         self._setup_shown = room.setup
@@ -326,12 +326,12 @@ class PlayPage:
 
     def _change_pieces(self) -> None:
         self._lettering = "letters" if self._lettering == "kanji" else "kanji"
-        remember(_PIECES_COOKIE, self._lettering)
+        set_cookie(_PIECES_COOKIE, self._lettering)
         self.draw()
 
     def _toggle_hints(self) -> None:
         self._hints = not self._hints
-        remember(_HINTS_COOKIE, "on" if self._hints else "off")
+        set_cookie(_HINTS_COOKIE, "on" if self._hints else "off")
         self.draw()
 
     def _toggle_pause(self) -> None:

@@ -14,13 +14,13 @@ import pytest
 
 from keisei.evaluation.match import PlayedGame, write_games
 from keisei.evaluation.results import Conditions, ResultStore
-from keisei.runs.journal import rewind
-from keisei.runs.run_files import (
+from keisei.run_files import (
     GAMES,
     LIVE,
     METRICS,
     STRENGTH,
 )
+from keisei.runs.journal import rewind
 from keisei.shogi.types import Color
 from keisei.system import write_atomically
 from tests.evaluation.test_results import Nobody

@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("nicegui")
 
-from keisei.metric_names import Strength
+from keisei.runs.artifacts import Rating, RunRatings
 from keisei.runs.curves import Curve
-from keisei.runs.run_ratings import Rating, RunRatings
+from keisei.runs.journal import ScoreEstimate
 from keisei.runs.run_record import Evaluation
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.overview_page import trend_points
@@ -33,7 +33,7 @@ def evaluations(*scores: float, opponent: str = "greedy") -> list[Evaluation]:
             update,
             1000 * update,
             90.0 * update,
-            {opponent: Strength(score, score - 0.1, score + 0.1, 0.5, 0.5, 40)},
+            {opponent: ScoreEstimate(score, score - 0.1, score + 0.1, 0.5, 0.5, 40)},
         )
         for update, score in enumerate(scores, 1)
     ]

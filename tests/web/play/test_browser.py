@@ -257,7 +257,7 @@ def test_refused_actions_are_explained(open_page: OpenPage) -> None:
     assert page.locator(".kp-dialog").count() == 1, "the dialog stays open"
 
 
-# ---- networks, machines, clocks ----
+# ---- networks, computer players, clocks ----
 
 
 def test_a_network_plays_and_analyses(open_page: OpenPage) -> None:

@@ -11,7 +11,7 @@ import pytest
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
 from keisei.play.session import End, GameSession
-from keisei.runs.run_files import CHECKPOINTS
+from keisei.run_files import CHECKPOINTS
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.record import Ending
