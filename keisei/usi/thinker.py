@@ -215,6 +215,7 @@ class Thinker:
             temperature=settings.temperature / 100,
             random=self._rng(settings),
             only=only,
+            simulations=None if job.limits.depth is not None else self._simulations_left(job, 0),
         )
         self._slowest /= 2  # after a very slow batch there might never be another
         done, reported = 0, time.monotonic()
