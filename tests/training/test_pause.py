@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from keisei.runs.run_files import PAUSE
+from keisei.callbacks import Callback, EventBus, StepEnd
+from keisei.run_files import PAUSE
 from keisei.selfplay import source
 from keisei.selfplay.source import PauseFile
+from keisei.system import InterruptFlag
 from keisei.training import trainer as trainer_module
-from keisei.training.callbacks import Callback, EventBus, StepEnd
-from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import make_ranks, run_all
 from tests.tiny import tiny_config, tiny_trainer
