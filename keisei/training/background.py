@@ -15,7 +15,6 @@ from typing import Final, Self
 from keisei.callbacks import EvaluationEnd, Progress
 from keisei.checkpoints.store import save_checkpoint
 from keisei.config_schema import AppConfig, EvaluationConfig
-from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import Measurement
 from keisei.evaluation.measure_worker import (
@@ -27,7 +26,7 @@ from keisei.evaluation.measure_worker import (
 )
 from keisei.network.predictor import Network
 from keisei.run_files import EVALUATING
-from keisei.system import ChildProcess, InterruptFlag, read_bytes, write_atomically
+from keisei.system import ChildProcess, InterruptFlag, read_bytes, usable_cpus, write_atomically
 
 logger = logging.getLogger(__name__)
 
