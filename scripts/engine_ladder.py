@@ -3,9 +3,9 @@
     python scripts/engine_ladder.py PLAYER... [--games N] [--store FILE] [--plot FILE.png]
 
 The ladder consists of the engines that are installed (Debian: ``apt install fairy-stockfish
-gnushogi gpsshogi``) and of Keisei's bots, which are always there. Neighbours play each other, and the given
-players climb from the weakest rung upwards. Each pair plays a few games first, and more only if the
-result is open. Results are stored: a second call only plays missing games.
+gnushogi gpsshogi``) and of Keisei's bots, which are always there. Neighbours play each other, and
+the given players climb from the weakest rung upwards. Each pair plays a few games first, and more
+only if the result is open. Results are stored: a second call only plays missing games.
 
 An engine that fails is named and left out; the others continue.
 """

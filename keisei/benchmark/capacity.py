@@ -32,9 +32,10 @@ from keisei.config import load_config
 from keisei.config_schema import AppConfig
 from keisei.formats import new_table
 from keisei.ppo.buffer import Experience, experience_bytes
+from keisei.ppo.distributed import Ranks
 from keisei.selfplay.workers.messages import Tickets
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
-from keisei.selfplay.workers.worker import SelfPlayWorker
+from keisei.selfplay.workers.worker import EarlierSelves, SelfPlayWorker
 from keisei.selfplay.workers.worker_pool import GameShares
 from keisei.timing import SectionTimer
 from keisei.training.callbacks import EventBus
@@ -225,7 +226,7 @@ def _print_plan(console: Console, plan: Capacity, nodes: int) -> None:
 
 def _worker_rate(config: AppConfig, trainer: Trainer, shares: int) -> float:
     """Return the plies per second of a worker with its share of the games, the best turn."""
-    plan = GameShares(config, shares=shares, rank=0).plan(0)
+    plan = GameShares(config, shares=shares, ranks=Ranks()).next_plan(EarlierSelves((), 0))
     worker = SelfPlayWorker(plan)
     worker.load_weights(trainer.agent.model.state_dict(), 0)
     experience = Experience(config.selfplay.rollout_plies, plan.games)

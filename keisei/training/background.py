@@ -21,8 +21,8 @@ from keisei.errors import KeiseiError
 from keisei.evaluation.measure import Measurement
 from keisei.evaluation.measure_worker import (
     ANSWER,
-    GRACE_SECONDS,
     REQUEST,
+    SHUTDOWN_TIMEOUT,
     Answer,
     Request,
 )
@@ -218,7 +218,7 @@ class _Evaluation:
         with suppress(OSError):
             self._process.stdin.close()
         try:
-            self._process.wait(GRACE_SECONDS + 1.0)
+            self._process.wait(SHUTDOWN_TIMEOUT + 1.0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -205,7 +205,7 @@ def test_an_answer_that_is_none_is_reported(
     stub(behaviour)
     if behaviour == "hangs":
         monkeypatch.setattr(background, "LONGEST_SECONDS", 0.5)
-        monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+        monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     trainer = tiny_trainer(tmp_path)
     with BackgroundEvaluation(trainer.config, tmp_path) as evaluation:
         submit(evaluation, trainer, 7)
@@ -238,7 +238,7 @@ def test_nothing_is_left_behind(
     ending: str,
 ) -> None:
     stub("hangs")
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     left = tmp_path / "evaluating" / "update-1-of-a-killed-session"
     left.mkdir(parents=True)
     flag = InterruptFlag()

@@ -68,9 +68,9 @@ def test_it_introduces_itself_and_every_option_can_be_set_to_what_it_announces()
 def test_mistakes_are_explained_and_change_nothing_else(line: str, message: str) -> None:
     with Gui() as gui:
         gui.send(line)
-        lines = gui.next()
-        assert lines.startswith("info string ")
-        assert message in lines
+        line = gui.next()
+        assert line.startswith("info string ")
+        assert message in line
         assert gui.best_move("position startpos", "go nodes 5") != "resign"
 
 
@@ -475,10 +475,10 @@ def test_ten_thousand_lines_of_garbage() -> None:
             gui.send("stop")  # a clock of 10 ** 12 ms would be respected
     gui.send("stop", "position startpos", "isready", "setoption name Simulations value -1")
     gui.send("setoption name MultiPV value 1", "go nodes 20")
-    lines = gui.end()
-    wrong = [line for line in lines if not ANSWERS.fullmatch(line)]
+    sent = gui.end()
+    wrong = [line for line in sent if not ANSWERS.fullmatch(line)]
     assert wrong == []
-    answers = [line for line in lines if line.split()[0] in ("bestmove", "checkmate")]
+    answers = [line for line in sent if line.split()[0] in ("bestmove", "checkmate")]
     assert len(answers) == searches + 1
     ShogiGame().push(answers[-1].split()[1])
-    assert not [line for line in lines if "internal error" in line]
+    assert not [line for line in sent if "internal error" in line]
