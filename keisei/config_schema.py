@@ -124,7 +124,7 @@ class ModelConfig(Section):
 
 
 class SelfPlayConfig(Section):
-    """How experience is collected."""
+    """Collection of experience by self-play."""
 
     rollout_plies: Positive = Field(64, description="Plies per game between two updates.")
     mate_plies: MatePlies = Field(
@@ -291,7 +291,7 @@ class DeviceConfig(Section):
 
 
 class EvaluationConfig(Section):
-    """How strength is measured during training."""
+    """Matches that measure the strength during training."""
 
     interval: NonNegative = Field(
         25, description="Updates between evaluations; 0: only at the end."

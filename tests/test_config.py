@@ -195,7 +195,7 @@ def test_the_field_decides_what_a_text_means(file: Path, setting: str, value: ob
     assert field_of(load_text(file, f"{path}: {text}"), path) == value
 
 
-# What is refused, and how.
+# Invalid settings and their messages.
 
 
 @pytest.mark.parametrize(
