@@ -51,7 +51,7 @@ class Check:
     status: Status
     found: str
     hint: str = ""
-    """What to do about it."""
+    """Remedy, for the user."""
 
 
 @dataclass(frozen=True)
