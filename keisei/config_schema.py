@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
-from keisei.runs.run_files import RUNS
+from keisei.run_files import RUNS
 
 Positive = Annotated[int, Field(gt=0)]
 NonNegative = Annotated[int, Field(ge=0)]
@@ -301,7 +301,7 @@ class EvaluationConfig(Section):
     games: Positive = Field(128, description="Games against each opponent, colours alternating.")
     final_games: Positive = Field(400, description="Games against each opponent at the end.")
     opponents: tuple[Text, ...] = Field(
-        ("random", "greedy"), description="Who is played, by words: random, alphabeta:2, usi:..."
+        ("random", "greedy"), description="Opponents, as player specs: random, alphabeta:2, usi:..."
     )
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         512, description="Ply at which a game is a draw; longer than in self-play: wins take time."

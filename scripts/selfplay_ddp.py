@@ -20,14 +20,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from keisei.callbacks import EventBus
 from keisei.config import load_config
 from keisei.errors import KeiseiError
-from keisei.network.towers.device import choose_device
-from keisei.ppo.distributed import Ranks, joined
+from keisei.network.predictor import weights_checksum
+from keisei.ppo.distributed import process_group
+from keisei.ppo.learner import Ranks
 from keisei.system import module_environment
-from keisei.training.callbacks import EventBus
 from keisei.training.trainer import Trainer
-from tests.tiny import agent_of
 
 RECIPE: Final = "quickstart"
 SMALLER: Final = ("parallel.ddp=true", "env.num_games=32", "selfplay.rollout_plies=16")
@@ -60,10 +60,9 @@ def launch(learners: int) -> int:
 def learn(seconds: float, settings: list[str]) -> None:
     """What each learner does."""
     config = load_config(RECIPE, (*SMALLER, *settings))
-    device = choose_device(config.device.device)
-    with joined(device) as ranks, tempfile.TemporaryDirectory() as directory:
+    with process_group(config) as ranks, tempfile.TemporaryDirectory() as directory:
         trainer = Trainer(config, Path(directory), EventBus(), ranks)
-        agent_of(trainer).join_ranks()
+        trainer.learner.join_ranks()
         with trainer.selfplay:
             trainer.train_step()  # kernels may have to be compiled first
             plies_before, start = trainer.timestep, time.perf_counter()
@@ -79,14 +78,14 @@ def show(ranks: Ranks, trainer: Trainer, plies: int, seconds: float) -> None:
         str(ranks),
         os.getpid(),
         len(trainer.buffer) * trainer.update,
-        agent_of(trainer).fingerprint,
+        weights_checksum(trainer.learner.network.weights()),
     )
     everyone = ranks.all_gather(own)
-    are_same = len({fingerprint for *_, fingerprint in everyone}) == 1
+    are_same = len({checksum for *_, checksum in everyone}) == 1
     if ranks.is_first:
         table = Table("who", "process", "plies of its own", "checksum of its weights")
-        for name, process, played, fingerprint in everyone:
-            table.add_row(name, str(process), f"{played:,}", f"{fingerprint:08x}")
+        for name, process, played, checksum in everyone:
+            table.add_row(name, str(process), f"{played:,}", f"{checksum:08x}")
         console = Console()
         console.print(table)
         console.print(

@@ -132,7 +132,7 @@ def test_torch_stays_behind_the_network(package: str) -> None:
     [
         "keisei.commands.play", "keisei.commands.usi", "keisei.play.terminal", "keisei.players",
         "keisei.usi.engine", "keisei.network", "keisei.training.trainer", "keisei.evaluation",
-        "keisei.selfplay.workers.parallel", "keisei.runs", "keisei.search",
+        "keisei.selfplay.workers.process_pool", "keisei.runs", "keisei.search",
     ],
 )  # fmt: skip
 def test_importing_needs_no_torch(module: str) -> None:

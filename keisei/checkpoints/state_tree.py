@@ -108,6 +108,11 @@ def check_bools(array: npt.NDArray[Any]) -> None:
         raise ValueError("a boolean that is neither 0 nor 1")
 
 
+def is_plain_array(value: object) -> bool:
+    """Return whether `value` is an array that a safetensors file holds as it is."""
+    return isinstance(value, np.ndarray) and value.dtype.str in TENSOR_DTYPES
+
+
 def _where(path: KeyPath) -> str:
     return "/".join(map(str, path)) or "the state"
 
@@ -136,7 +141,7 @@ def _flatten_array(
     if not known:
         raise TypeError(f"{_where(path)}: an array of {array.dtype} cannot be stored")
     tag = "$array" if is_array else "$scalar"
-    if array.dtype.str in TENSOR_DTYPES:
+    if is_plain_array(array):
         return {tag: _add(array, tensors, path)}
     name = _add(np.frombuffer(array.tobytes(), np.uint8), tensors, path)
     return {tag: name, "dtype": dtype, "shape": list(array.shape)}

@@ -38,6 +38,7 @@ from keisei.checkpoints.state_tree import (
     State,
     check_bools,
     flatten,
+    is_plain_array,
     unflatten,
 )
 from keisei.errors import CheckpointError
@@ -207,8 +208,7 @@ def _contents(state: State, config_json: str) -> dict[str, bytes]:
             structure[key] = flatten(value, tensors[TENSORS], (key,))
             continue
         if not isinstance(value, Mapping) or not all(
-            isinstance(name, str) and isinstance(weight, np.ndarray)
-            for name, weight in value.items()
+            isinstance(name, str) and is_plain_array(weight) for name, weight in value.items()
         ):
             raise TypeError(f"{key}: not the weights of a network, which are named arrays")
         tensors[WEIGHTS[key]] = {}
@@ -223,7 +223,7 @@ def _contents(state: State, config_json: str) -> dict[str, bytes]:
 def _tensor_bytes(tensors: Mapping[str, npt.NDArray[Any]]) -> bytes:
     return safetensors.numpy.save(
         {name: np.array(array, order="C") for name, array in tensors.items()},
-        metadata={"format": "np"},
+        metadata={"format": "pt"},
     )
 
 

@@ -11,15 +11,15 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from keisei import run_files
 from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_model_weights, playing_weights
 from keisei.config_schema import AppConfig, DeviceConfig
-from keisei.errors import CheckpointError, KeiseiError
-from keisei.network.model_factory import make_network, network_type, resolve
+from keisei.errors import CheckpointError, KeiseiError, ModelError, WeightsError
+from keisei.network.model_factory import ONNX_HINT, make_network, network_type, resolve
 from keisei.network.onnx.onnx_model import SUFFIX, load_onnx
 from keisei.network.predictor import Network, Predictor, Weights
-from keisei.runs import run_files
 from keisei.shogi.features import FeatureSpec, feature_spec
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class StoredNetwork:
         try:
             network = make_network(self.config, device)
             network.load_weights(self.weights)
-        except KeiseiError as error:
+        except (ModelError, WeightsError) as error:
             raise CheckpointError(f"{self.path}: {error}") from error
         return network
 
@@ -144,7 +144,7 @@ def open_network(path: Path) -> Callable[[int], LoadedNetwork]:
     if is_onnx(path):
         return lambda threads: load_network(path, threads=threads)
     stored = read_network(path)
-    resolve(network_type(stored.config.model.type).network, str(path))
+    resolve(network_type(stored.config.model.type).network, str(path), instead=ONNX_HINT)
     return lambda threads: stored.loaded(device_config("cpu", threads))
 
 

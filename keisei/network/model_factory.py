@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 PLUGIN_GROUP: Final = "keisei.models"
 """The entry-point group in which packages register model types: a name and a class."""
 
+ONNX_HINT: Final = (
+    "; an ONNX file needs no torch: keisei export writes it, on a machine that has torch"
+)
+
 ModelMaker = Callable[..., "ActorCritic"]
 """``make(in_planes, **settings)``, with all settings of `ModelConfig` except its type."""
 
@@ -95,11 +99,18 @@ def network_type(name: str) -> NetworkType:
     )
 
 
-def resolve(part: str | Callable[..., Any], needed_by: str) -> Callable[..., Any]:
-    """Import a part of a type; `needed_by` is what the error names if a package is missing.
+def resolve(
+    part: str | Callable[..., Any], needed_by: str, *, instead: str = ""
+) -> Callable[..., Any]:
+    """Import what ``module:name`` means.
+
+    Args:
+        part: the string, or the object itself.
+        needed_by: begins the error if torch is missing.
+        instead: ends that error: what needs no torch.
 
     Raises:
-        KeiseiError: Torch is needed and not installed.
+        KeiseiError: Torch is needed and not installed; the message says how to install it.
     """
     if not isinstance(part, str):
         return part
@@ -108,7 +119,9 @@ def resolve(part: str | Callable[..., Any], needed_by: str) -> Callable[..., Any
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise KeiseiError(f"{needed_by} needs torch, which is not installed") from error
+        raise KeiseiError(
+            f"{needed_by} needs torch, which is not installed: python -m pip install torch{instead}"
+        ) from error
     return found
 
 
@@ -135,6 +148,6 @@ def build_model(config: ModelConfig, in_planes: int) -> "ActorCritic":
 def make_network(config: AppConfig, device: DeviceConfig) -> Network:
     """Build the network of a configuration, with random weights, ready to predict on `device`."""
     name = config.model.type
-    make = resolve(network_type(name).network, f"a network of type {name!r}")
+    make = resolve(network_type(name).network, f"a network of type {name!r}", instead=ONNX_HINT)
     network: Network = make(config, device)
     return network

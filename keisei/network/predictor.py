@@ -4,6 +4,7 @@ Self-play, search, players and the web call networks only through these. Nothing
 the towers (`keisei.network.towers`) are one implementation, ONNX files another.
 """
 
+import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -72,6 +73,14 @@ class Network(Predictor, Protocol):
     def copy(self) -> Self:
         """A network of the same kind with weights of its own."""
         ...
+
+
+def weights_checksum(weights: Weights) -> int:
+    """CRC-32 checksum of weights: equal for equal weights, and hardly ever for others."""
+    checksum = 0
+    for array in weights.values():
+        checksum = zlib.crc32(array.tobytes(), checksum)
+    return checksum
 
 
 def padded_width(counts: npt.NDArray[np.int32], limit: int) -> int:

@@ -72,8 +72,8 @@ def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object
     from keisei.network.towers.device import choose_compute
     from keisei.players.spec import make_player
 
-    for word in config.evaluation.opponents:
-        yield word, lambda word=word: make_player(word, threads=1).close()  # type: ignore[misc]
+    for spec in config.evaluation.opponents:
+        yield spec, lambda spec=spec: make_player(spec, threads=1).close()  # type: ignore[misc]
     yield config.device, lambda: choose_compute(config.device)
     yield (config.model, config.env.input_features), lambda: _build_network(config)
 
@@ -146,7 +146,7 @@ def _unmeasured(sweep: Sweep, base: AppConfig) -> Iterator[str]:
     """Why the objective could not be measured, or nothing be pruned by it."""
     for parameters in _combinations(sweep):
         opponents = sweep.config(parameters).evaluation.opponents
-        missing = [word for word in sweep.objective.against if word not in opponents]
+        missing = [spec for spec in sweep.objective.against if spec not in opponents]
         if missing:
             yield (
                 f"objective.against: {', '.join(missing)} is not among evaluation.opponents, "

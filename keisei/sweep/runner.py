@@ -26,8 +26,7 @@ from keisei.sweep.study import (
 from keisei.sweep.sweep_results import write_best, write_plot
 from keisei.sweep.trial import TrialError, TrialProcess, share_of_machine
 from keisei.sweep.trial_main import GRACE_SECONDS, LAST_SECONDS
-from keisei.system import make_directory
-from keisei.training.interrupt import InterruptFlag
+from keisei.system import InterruptFlag, make_directory
 
 LOOK_SECONDS: Final = 0.2
 """How often the trials are looked at."""

@@ -17,11 +17,10 @@ from typing import Final
 
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.config_schema import AppConfig
-from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.metric_names import strengths
+from keisei.run_files import CHECKPOINTS, METRICS
 from keisei.runs.journal import FINISHED_REASONS, Entry, History
-from keisei.runs.run_files import CHECKPOINTS, METRICS
 from keisei.sweep.study import OUTPUT
 from keisei.sweep.trial_main import GRACE_SECONDS, LAST_SECONDS
 from keisei.system import (
@@ -31,6 +30,7 @@ from keisei.system import (
     make_directory,
     module_environment,
     read_bytes,
+    usable_cpus,
 )
 
 PROCESS: Final = "keisei.sweep.trial_main"
@@ -66,10 +66,10 @@ def share_of_machine(config: AppConfig, side_by_side: int) -> dict[str, object]:
         return flags
     cores = max(1, usable_cpus() // side_by_side)
     if config.parallel.num_workers == "auto" and config.parallel.backend == "processes":
-        from keisei.ppo.resources import fair_number
+        from keisei.ppo.resources import largest_divisor
 
         most = max(1, cores // (config.parallel.worker_threads or 1))
-        flags["parallel.num_workers"] = fair_number(most, config.env.num_games)
+        flags["parallel.num_workers"] = largest_divisor(config.env.num_games, limit=most)
     if config.device.torch_threads == 0:
         flags["device.torch_threads"] = cores if config.parallel.num_workers == 0 else 1
     if config.evaluation.background == "auto" and _is_on_cpu(config):

@@ -49,7 +49,7 @@ def _train(settings: bytes) -> int:
     from keisei.checkpoints.rotation import list_checkpoints
     from keisei.config_schema import AppConfig
     from keisei.errors import KeiseiError
-    from keisei.runs.run_files import CHECKPOINTS
+    from keisei.run_files import CHECKPOINTS
     from keisei.training.run import resume_run, start_run
 
     config = AppConfig.model_validate_json(settings)

@@ -10,9 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from keisei.callbacks import EventBus
 from keisei.commands.runs import runs
 from keisei.errors import KeiseiError
-from keisei.training.callbacks import EventBus
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import fake_events
 

@@ -9,7 +9,7 @@ from keisei.errors import KeiseiError
 from keisei.evaluation.score import (
     ERROR_RATE,
     LOWER,
-    ROUND_GAMES,
+    SPRT_ROUND_GAMES,
     UPPER,
     Score,
     Sprt,
@@ -60,7 +60,7 @@ def simulated_verdicts(test: Sprt, elo: float, *, draw_rate: float, trials: int)
         counts = np.zeros(3, dtype=np.int64)
         verdict = Verdict.UNDECIDED
         while verdict is Verdict.UNDECIDED:
-            counts += random.multinomial(ROUND_GAMES, chances)
+            counts += random.multinomial(SPRT_ROUND_GAMES, chances)
             verdict = test.verdict(score_of(*counts.tolist()))
         verdicts.append(verdict)
     return verdicts

@@ -11,8 +11,8 @@ import threading
 import time
 from pathlib import Path
 
+from keisei.run_files import CHECKPOINTS, CONFIG, METRICS
 from keisei.runs import journal
-from keisei.runs.run_files import CHECKPOINTS, CONFIG, METRICS
 from keisei.sweep.locks import FileLock
 
 TOTAL = 100
@@ -39,7 +39,7 @@ def pretend(directory: Path, config: dict[str, dict[str, float]]) -> int:
         def write(event: str, update: int, reason: str = "", measured: bool = False) -> None:
             metrics = {"eval/random/score": score, "eval/random/wins": 4.0} if measured else {}
             file.write(
-                journal.Entry(
+                journal.JournalEntry(
                     event, update, update * TOTAL // 4, TOTAL, 0, 0.0, time.time(),
                     metrics=metrics, reason=reason,
                 ).to_line()

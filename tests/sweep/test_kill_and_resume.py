@@ -13,7 +13,7 @@ from rich.console import Console
 
 from keisei.commands.train import train
 from keisei.config import load_config
-from keisei.runs.journal import History
+from keisei.runs.history import History
 from keisei.sweep.runner import SweepProgress
 from keisei.sweep.study import (
     BEST,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keisei.config import load_config
-from keisei.runs.journal import History
+from keisei.runs.history import History
 from keisei.sweep.locks import FileLock, LockedError
 from keisei.sweep.runner import (
     SweepProgress,
@@ -24,7 +24,7 @@ from keisei.sweep.study import (
     trial_directory,
 )
 from keisei.sweep.sweep_results import best_recipe
-from keisei.training.interrupt import InterruptFlag
+from keisei.system import InterruptFlag
 from tests.sweep.small_sweeps import small_sweep, stub
 
 __all__ = ["stub"]

@@ -52,14 +52,14 @@ class MatchReport(NamedTuple):
 
     @property
     def faults(self) -> list[tuple[str, "Answer"]]:
-        """Games that were lost by a fault: what the runner says, and the answer that did it."""
+        """Games lost by a fault: the runner's verdict, and the answer that caused it."""
         games = zip(self.endings, self.last_answers, strict=True)
         words = (*ILLEGAL_MOVE, TIME_UP)
         return [(end, last) for end, last in games if any(word in end for word in words)]
 
 
 class Answer(NamedTuple):
-    """What an engine said in a position."""
+    """Answer of an engine in a position."""
 
     engine: str
     moves: str
@@ -88,7 +88,7 @@ def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchRe
             super().position(moves, **settings)
 
         def gameover(self, **settings: Any) -> None:
-            if answers:  # the second one is told of the same game
+            if answers:  # the second engine gets the same game
                 last_answers.append(answers[-1])
                 answers.clear()
             super().gameover(**settings)

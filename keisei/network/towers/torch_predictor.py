@@ -14,7 +14,7 @@ from keisei.network.predictor import Prediction, Weights, padded_width
 from keisei.network.towers.device import Compute, choose_compute
 from keisei.network.towers.heads import legal_log_probs
 from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.weights import load_weights
+from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions
 from keisei.timing import Stopwatch
@@ -109,16 +109,6 @@ class TorchPredictor:
             log_probs = legal_log_probs(output.logits, torch.from_numpy(counts).to(device))
             values = self.model.values(output.value).float()
             return log_probs.cpu().numpy(), values.cpu().numpy()
-
-
-def model_weights(model: ActorCritic) -> Weights:
-    """The weights of a tower as named arrays; on a CPU they share its memory."""
-    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-
-
-def weight_tensors(weights: Weights) -> dict[str, Tensor]:
-    """Named arrays as tensors on the CPU, which share their memory."""
-    return {name: torch.from_numpy(np.asarray(array)) for name, array in weights.items()}
 
 
 def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from keisei import __version__
 from keisei.constants import MOVE_BUFFER
+from keisei.network import model_factory as factory
 from keisei.network.loading import device_config
 from keisei.network.onnx.onnx_export import export_onnx
 from keisei.network.onnx.onnx_model import BATCH, OnnxError, load_onnx, onnx_model
@@ -144,9 +145,9 @@ class Untraceable(ActorCriticResTower):
     ],
 )
 def test_networks_that_do_not_survive_the_way_are_refused(
-    plugin: type[ActorCritic], message: str
+    plugin: type[ActorCritic], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = stored_network()
-    network.model.__class__ = plugin
+    monkeypatch.setattr(factory, "_registry", dict(factory._registry))
+    factory.register_model("plugin")(plugin)
     with pytest.raises(OnnxError, match=message):
-        export_onnx(network)
+        export_onnx(stored_network(type="plugin"))

@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import keisei
+from keisei.checkpoints.store import save_checkpoint
 from keisei.errors import KeiseiError
 from keisei.network.onnx.onnx_export import export_onnx
 from keisei.network.onnx.onnx_model import choose_providers, load_onnx
@@ -250,6 +251,18 @@ def test_commands_that_need_no_torch(
 
 
 def test_a_run_needs_torch_and_says_so(tmp_path: Path) -> None:
-    result = run_without_torch(MAIN, "match", "some/run", "greedy", cwd=tmp_path)
+    network = stored_network()
+    save_checkpoint(
+        tmp_path / "run" / "checkpoints",
+        timestep=192,
+        update=1,
+        state={"model": network.weights},
+        config_json=network.config.model_dump_json(),
+        keep=1,
+    )
+    result = run_without_torch(MAIN, "match", "run", "greedy", cwd=tmp_path)
     assert result.returncode == 2
-    assert "runs and checkpoints need torch" in result.stderr
+    message = " ".join(result.stderr.split())
+    assert "needs torch" in message
+    assert "python -m pip install torch; an ONNX file needs no torch" in message
+    assert "skipping" not in message, "the checkpoint is good"
