@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from keisei.constants import BOARD_SIZE
-from keisei.network.towers.model import ActorCritic, Output
+from keisei.network.towers.model import ActorCritic, ModelOutput
 from keisei.shogi.jit import cache_directory
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ SHARED_CACHE: Final = "torchinductor_"
 TRIAL_BATCH: Final = 4
 TRIAL_MOVES: Final = 3
 
-Forward = Callable[[Tensor, Tensor], Output]
+Forward = Callable[[Tensor, Tensor], ModelOutput]
 
 
 def compile_forward(
@@ -67,7 +67,7 @@ class CompiledForward:
         self._model = model
         self._compiled = compiled
 
-    def __call__(self, planes: Tensor, legal: Tensor) -> Output:
+    def __call__(self, planes: Tensor, legal: Tensor) -> ModelOutput:
         """The same as ``model.forward_eager(planes, legal)``."""
         try:
             # Code is compiled for a memory layout: a list cut out of a longer one has another.

@@ -14,7 +14,7 @@ from keisei.network.towers.heads import (
 from keisei.network.towers.layers import Trunk, require_choice, require_fraction, require_positive
 
 
-class Output(NamedTuple):
+class ModelOutput(NamedTuple):
     """What the network says of ``B`` positions, in float32."""
 
     logits: Tensor
@@ -40,7 +40,7 @@ class ActorCritic(nn.Module):
     in_planes: int
     """C: how many planes it reads."""
 
-    compiled: Callable[[Tensor, Tensor], Output] | None = None
+    compiled: Callable[[Tensor, Tensor], ModelOutput] | None = None
     """What `forward` calls instead of `forward_eager`, once `compile_forward` has set it."""
 
     def __init__(
@@ -72,7 +72,7 @@ class ActorCritic(nn.Module):
         self.policy = policy_type(self.trunk.width, policy_width, activation)
         self.value = value_type(self.trunk.width, value_width, activation)
 
-    def forward(self, planes: Tensor, legal: Tensor) -> Output:
+    def forward(self, planes: Tensor, legal: Tensor) -> ModelOutput:
         """Logits of the legal moves and the value of ``B`` positions.
 
         Args:
@@ -83,21 +83,21 @@ class ActorCritic(nn.Module):
         forward = self.forward_eager if self.compiled is None else self.compiled
         return forward(planes, legal)
 
-    def forward_eager(self, planes: Tensor, legal: Tensor) -> Output:
+    def forward_eager(self, planes: Tensor, legal: Tensor) -> ModelOutput:
         """What `forward` does when it is not compiled."""
         squares = self.trunk(planes)
-        return Output(self.policy(squares, legal).float(), self.value(squares))
+        return ModelOutput(self.policy(squares, legal).float(), self.value(squares))
 
     def all_logits(self, planes: Tensor) -> Tensor:
         """Logits ``[B, 13527]`` of all actions, legal or not: for tests and for export."""
         return self.policy.all_logits(self.trunk(planes)).float()
 
     def values(self, output_value: Tensor) -> Tensor:
-        """Values ``[B]`` in [-1, 1], the mover's, from `Output.value`."""
+        """Values ``[B]`` in [-1, 1], the mover's, from `ModelOutput.value`."""
         return self.value.values(output_value)
 
     def value_loss(self, output_value: Tensor, returns: Tensor) -> Tensor:
-        """Losses ``[B]`` of `Output.value` given the returns ``[B]``, always in float32."""
+        """Losses ``[B]`` of `ModelOutput.value` given the returns ``[B]``, always in float32."""
         return self.value.loss(output_value, returns)
 
     @property

@@ -14,7 +14,7 @@ from torch._dynamo.utils import counters
 
 from keisei.network.towers import compilation
 from keisei.network.towers.compilation import CACHE_VARIABLE, compile_forward
-from keisei.network.towers.model import ActorCritic, Output
+from keisei.network.towers.model import ActorCritic, ModelOutput
 from tests.network.towers.samples import positions, small_model
 
 GRAPHS_ONLY = "eager"
@@ -34,7 +34,7 @@ def graphs() -> int:
     return int(counters["stats"]["unique_graphs"])
 
 
-def gradients(model: ActorCritic, output: Output) -> tuple[torch.Tensor, ...]:
+def gradients(model: ActorCritic, output: ModelOutput) -> tuple[torch.Tensor, ...]:
     loss = output.logits.square().mean() + output.value.sum()
     return torch.autograd.grad(loss, list(model.parameters()))
 
@@ -81,7 +81,7 @@ class Failing:
         self.forward = model.forward_eager
         self.error = error
 
-    def __call__(self, planes: torch.Tensor, legal: torch.Tensor) -> Output:
+    def __call__(self, planes: torch.Tensor, legal: torch.Tensor) -> ModelOutput:
         if len(planes) > compilation.TRIAL_BATCH:
             raise self.error
         return self.forward(planes, legal)
