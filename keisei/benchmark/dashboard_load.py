@@ -113,7 +113,7 @@ def _step(rng: random.Random, update: int, updates: int, start: float) -> dict[s
 
 def _evaluation(rng: random.Random, like: dict[str, object], done: float) -> dict[str, object]:
     """Return an evaluation at the time of the step `like`."""
-    metrics = {}
+    metrics: dict[str, float] = {}
     for opponent, level in (("random", 0.9), ("greedy", 0.8)):
         score = min(1.0, level * done**0.3 + 0.1 * rng.random())
         values = {"score": score, "low": score - 0.05, "high": score + 0.05}

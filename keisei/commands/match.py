@@ -99,14 +99,16 @@ def match(
             declaration=DeclarationRule.named(declaration),
             keep_games=0 if games_dir is None else keep,
         )
-        results = store and stack.enter_context(ResultStore(store, create=True))
+        results = None
+        if store is not None:
+            results = stack.enter_context(ResultStore(store, create=True))
         specs = (player, opponent)
-        pair = stack.enter_context(open_players(specs, device=device, threads=threads))
+        one, other = stack.enter_context(open_players(specs, device=device, threads=threads))
 
         def show(result: "MatchResult") -> None:
             show_match_progress(bar, task, result, games)
 
-        report = run_match(*pair, settings, seed=seed, test=test, store=results, on_games=show)
+        report = run_match(one, other, settings, seed=seed, test=test, store=results, on_games=show)
     if games_dir is not None:
         prefix = f"match-{report.settings.seed}"
         write_games(report.result.records, games_dir, prefix=prefix, event="match")
