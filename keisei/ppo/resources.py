@@ -1,31 +1,31 @@
-"""How the cores of a machine are shared by learners and their workers."""
+"""Division of the cores of a machine among learners and their workers."""
 
 from keisei.config_schema import AppConfig
 from keisei.doctor import usable_cpus
 from keisei.ppo.learner import Ranks
 
 
-def fair_number(most: int, games: int) -> int:
-    """The largest number of workers, up to `most`, that divides the games evenly.
+def fair_number(limit: int, games: int) -> int:
+    """Largest number of workers, at most `limit`, that divides the games evenly.
 
     >>> fair_number(7, 256)
     4
     """
-    return next(number for number in range(most, 0, -1) if games % number == 0)
+    return next(number for number in range(limit, 0, -1) if games % number == 0)
 
 
 def learner_cores(ranks: Ranks) -> int:
-    """Cores of this machine for one learner and its workers: learners share them evenly."""
+    """Cores of this machine for one learner and its workers; learners share them evenly."""
     return max(1, usable_cpus() // ranks.local_size)
 
 
 def worker_cores(ranks: Ranks, *, on_cpu: bool) -> int:
-    """Cores that a learner leaves to its workers: all but one if it computes on the CPU itself."""
+    """Cores of a learner's workers: all of its cores, except one if it computes on the CPU."""
     return max(1, learner_cores(ranks) - on_cpu)
 
 
 def number_of_workers(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
-    """Number of workers that the settings ask for; 0: the learner plays the games itself.
+    """Number of workers according to the settings; 0: the learner plays the games itself.
 
     ``auto``: one for each core that the learner leaves to them, fewer if the games do not divide
     evenly.
@@ -36,14 +36,14 @@ def number_of_workers(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
     if wanted != "auto":
         return wanted
     threads = config.parallel.worker_threads or 1
-    most = max(1, worker_cores(ranks, on_cpu=on_cpu) // threads)
-    return fair_number(most, config.env.num_games)
+    limit = max(1, worker_cores(ranks, on_cpu=on_cpu) // threads)
+    return fair_number(limit, config.env.num_games)
 
 
 def learner_threads(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
-    """Threads for the learner's network: the cores that its workers do not take.
+    """Threads of the learner's network: the cores that its workers do not use.
 
-    Workers of a cluster may all be on other machines, so they take none.
+    Workers of a cluster may all be on other machines, so none are reserved for them.
     """
     if config.device.torch_threads:
         return config.device.torch_threads
