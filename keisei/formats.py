@@ -1,13 +1,17 @@
-"""Numbers as people read them: durations, counts, percentages."""
+"""Formatting of numbers for people: durations, counts, percentages."""
 
 import math
+from typing import TYPE_CHECKING, Final
 
-NOTHING = "-"
-"""Stands where there is no number."""
+if TYPE_CHECKING:
+    from rich.table import Table
+
+NOTHING: Final = "-"
+"""Placeholder for a missing or non-finite number."""
 
 
 def duration(seconds: float) -> str:
-    """Hours, minutes and seconds.
+    """Format a time as hours, minutes and seconds.
 
     >>> duration(75), duration(3_675), duration(100_000)
     ('1:15', '1:01:15', '1d 3:46:40')
@@ -23,7 +27,7 @@ def duration(seconds: float) -> str:
 
 
 def count(number: float) -> str:
-    """A whole number with its thousands apart.
+    """Format a whole number with thousands separators.
 
     >>> count(1234567.2)
     '1,234,567'
@@ -32,7 +36,7 @@ def count(number: float) -> str:
 
 
 def short_count(number: float) -> str:
-    """A large number in three digits.
+    """Format a large number with three significant digits.
 
     >>> short_count(213_504), short_count(1_250_000), short_count(64)
     ('214 k', '1.25 M', '64')
@@ -46,7 +50,7 @@ def short_count(number: float) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in [0, 1] as a percentage.
+    """Format a share between 0 and 1 as a percentage.
 
     >>> percent(0.123), percent(0.0213, 1)
     ('12 %', '2.1 %')
@@ -55,9 +59,23 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def small(number: float) -> str:
-    """A number around 1 or far below it, in three or four digits.
+    """Format a number around 1 or far below it, with three significant digits.
 
     >>> small(0.01234), small(2.5), small(0.0006), small(-0.5)
     ('0.0123', '2.5', '0.0006', '-0.5')
     """
     return f"{number:.3g}" if math.isfinite(number) else NOTHING
+
+
+def new_table(title: str) -> "Table":
+    """Return an empty table in the common style, narrow enough for 80 columns of a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )

@@ -1,14 +1,14 @@
-"""The names of what is measured during a run, and what each means.
+"""Names of all metrics of a training run, and what each means.
 
 The names are those that other trainers use (``charts/SPS``, ``losses/approx_kl``), so that curves
-can be laid side by side. ``docs/metrics.md`` explains them at length.
+of different programs can be compared. ``docs/metrics.md`` explains them at length.
+
+This module imports nothing of Keisei, so that every package can use the names.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Final, NamedTuple
-
-from keisei.evaluation.score import Score
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 SPS: Final = "charts/SPS"
 NETWORK_SHARE: Final = "charts/network_share"
@@ -39,6 +39,7 @@ POOL_SHARE: Final = "games/pool_share"
 POOL_SCORE: Final = "games/pool_score"
 TERMINATION_PREFIX: Final = "games/termination/"
 
+TIME_PREFIX: Final = "time/"
 TIME_ENV: Final = "time/env"
 TIME_INFERENCE: Final = "time/inference"
 TIME_LEARNING: Final = "time/learning"
@@ -50,57 +51,62 @@ ABANDONED_GAMES: Final = "workers/abandoned_games"
 FAILURES: Final = "workers/failures"
 WORKER_PREFIX: Final = "workers/"
 WORKER_FIGURES: Final = ("SPS", "waiting", "games", "version", "rss_mb")
+"""Last parts of the names of each worker's metrics."""
 
 MEMORY: Final = "memory/rss_mb"
 VIDEO_MEMORY: Final = "memory/vram_mb"
 
 EVALUATION_PREFIX: Final = "eval/"
 
+OUTCOMES: Final = (BLACK_WINS, DRAWS, WHITE_WINS)
+"""Shares of games by outcome; they add up to 1."""
+
 TIMES: Final = (TIME_ENV, TIME_INFERENCE, TIME_LEARNING, TIME_WAITING, TIME_OTHER)
-"""Where the seconds of a step go; together they are the whole step."""
+"""Seconds of a step by activity; they add up to the whole step."""
 
 MEANINGS: Final[dict[str, str]] = {
-    SPS: "Plies per second in this step, from the first to the last line of the loop.",
+    SPS: "Plies per second in this step, everything included.",
     NETWORK_SHARE: "Share of this step's time in which the network computed.",
     LEARNING_RATE: "Learning rate of this update, as the schedule gave it.",
     ENTROPY_WEIGHT: "Weight of the entropy bonus in this update.",
     MINIBATCH_SIZE: "Samples of a minibatch.",
     EPOCHS_DONE: "Passes over the rollout before the update ended, early or not.",
+    TOTAL_LOSS: "Weighted sum of all loss terms, which is what the optimizer minimizes.",
     POLICY_LOSS: "Clipped surrogate loss.",
     VALUE_LOSS: "Loss of the value head.",
     ENTROPY: "Entropy of the policy over legal moves, in nats.",
     APPROX_KL: "KL divergence of the new policy from the one that played.",
     CLIP_FRACTION: "Share of samples whose probability ratio left the clip range.",
-    EXPLAINED_VARIANCE: "Share of the returns' variance that the value head foresaw.",
+    EXPLAINED_VARIANCE: "Share of the returns' variance that the value head predicted.",
     GRAD_NORM: "Norm of the gradient before clipping.",
     EMA_KL: "KL divergence of the policy from that of the averaged weights.",
-    SKIPPED_MINIBATCHES: "Minibatches left out because their loss was not a finite number.",
+    SKIPPED_MINIBATCHES: "Minibatches skipped because their loss or gradient was not finite.",
     GAMES_FINISHED: "Games that ended in this rollout.",
-    BLACK_WINS: "Share of them that Black won.",
-    WHITE_WINS: "Share of them that White won.",
-    DRAWS: "Share of them that nobody won.",
-    PLY_LIMIT_RATE: "Share of them that ended at the ply limit.",
-    MEAN_PLIES: "Their mean length in plies.",
+    BLACK_WINS: "Share of these games that Black won.",
+    WHITE_WINS: "Share of these games that White won.",
+    DRAWS: "Share of these games that were drawn.",
+    PLY_LIMIT_RATE: "Share of these games that ended at the ply limit.",
+    MEAN_PLIES: "Mean length of these games in plies.",
     FORCED_MOVES: "Share of plies played by the mate rule.",
-    POOL_SHARE: "Share of games played against earlier selves.",
-    POOL_SCORE: "Score of the present self in those games that ended, a draw being half a point.",
-    TERMINATION_PREFIX + "<name>": "Share of games that ended so: checkmate, repetition ...",
-    TIME_ENV: "Seconds of this step spent playing moves and finding the legal ones.",
-    TIME_INFERENCE: "Seconds of this step in which the network chose moves, planes included.",
-    TIME_LEARNING: "Seconds of this step in which the network learned.",
+    POOL_SHARE: "Share of games played against earlier versions of the network.",
+    POOL_SCORE: "Score against earlier versions in the games that ended; a draw counts 1/2.",
+    TERMINATION_PREFIX + "<name>": "Share of games by ending: checkmate, repetition ...",
+    TIME_ENV: "Seconds of this step spent playing moves and generating legal ones.",
+    TIME_INFERENCE: "Seconds of this step spent choosing moves by network, planes included.",
+    TIME_LEARNING: "Seconds of this step spent updating the network.",
     TIME_WAITING: "Seconds of this step spent waiting for workers, or for slower learners.",
     TIME_OTHER: "Seconds of this step spent on everything else.",
     POLICY_LAG: "Updates by which the oldest weights that played this rollout were behind.",
-    ABANDONED_GAMES: "Games that were abandoned because their worker failed, so far.",
-    FAILURES: "Workers that failed and were replaced, so far.",
+    ABANDONED_GAMES: "Games abandoned so far because their worker failed.",
+    FAILURES: "Workers that have failed and were replaced so far.",
     WORKER_PREFIX + "<number>/SPS": "Plies per second of a worker while it plays.",
-    WORKER_PREFIX + "<number>/waiting": "Share of a worker's time in which it waits.",
+    WORKER_PREFIX + "<number>/waiting": "Share of a worker's time spent waiting.",
     WORKER_PREFIX + "<number>/games": "Games that a worker has finished.",
-    WORKER_PREFIX + "<number>/version": "Updates of the weights that a worker plays with.",
-    WORKER_PREFIX + "<number>/rss_mb": "Memory of a worker's process, in MB.",
-    MEMORY: "Memory of the process, in MB.",
-    VIDEO_MEMORY: "The most that tensors took on the GPU so far, in MB; absent without one.",
-    EVALUATION_PREFIX + "<opponent>/score": "Points per game, a draw being half a point.",
+    WORKER_PREFIX + "<number>/version": "Update number of the weights that a worker plays with.",
+    WORKER_PREFIX + "<number>/rss_mb": "Resident memory of a worker's process, in MB.",
+    MEMORY: "Resident memory of the training process, in MB.",
+    VIDEO_MEMORY: "Peak memory of tensors on the GPU, in MB; absent without a GPU.",
+    EVALUATION_PREFIX + "<opponent>/score": "Points per game; a draw counts 1/2.",
     EVALUATION_PREFIX + "<opponent>/low": "Lower end of the score's 95 % interval.",
     EVALUATION_PREFIX + "<opponent>/high": "Upper end of the score's 95 % interval.",
     EVALUATION_PREFIX + "<opponent>/as_black": "Points per game with Black.",
@@ -109,21 +115,20 @@ MEANINGS: Final[dict[str, str]] = {
     EVALUATION_PREFIX + "<opponent>/draws": "Games drawn.",
     EVALUATION_PREFIX + "<opponent>/losses": "Games lost.",
 }
-"""What each metric means, in a line. Parts in angle brackets stand for names."""
-
-
-def termination_metric(name: str) -> str:
-    """The metric of a way to end: ``termination_metric("CHECKMATE")`` is in lower case."""
-    return TERMINATION_PREFIX + name.lower()
+"""One-line meaning of each metric; parts in angle brackets stand for names."""
 
 
 def worker_metric(number: int, figure: str) -> str:
-    """The metric of a worker: ``worker_metric(0, "SPS")``."""
+    """Return the name of a worker's metric, one of `WORKER_FIGURES`.
+
+    >>> worker_metric(0, "SPS")
+    'workers/0/SPS'
+    """
     return f"{WORKER_PREFIX}{number}/{figure}"
 
 
-def workers(metrics: Mapping[str, float]) -> list[int]:
-    """The numbers of the workers that some metrics tell of."""
+def worker_numbers(metrics: Mapping[str, float]) -> list[int]:
+    """Return the numbers of the workers that have metrics among `metrics`, sorted."""
     suffix = f"/{WORKER_FIGURES[0]}"
     return sorted(
         int(name.removeprefix(WORKER_PREFIX).removesuffix(suffix))
@@ -132,62 +137,22 @@ def workers(metrics: Mapping[str, float]) -> list[int]:
     )
 
 
-def evaluation_metrics(scores: Mapping[str, Score]) -> dict[str, float]:
-    """The results of an evaluation, by name; opponents that were not played are left out."""
-    metrics: dict[str, float] = {}
-    for opponent, score in scores.items():
-        if score.games == 0:
-            continue
-        low, high = score.interval
-        wins, draws, losses = (a + b for a, b in zip(score.black, score.white, strict=True))
-        values = {"score": score.score, "low": low, "high": high}
-        for name, (won, drawn, lost) in (("as_black", score.black), ("as_white", score.white)):
-            if won + drawn + lost:
-                values[name] = (won + drawn / 2) / (won + drawn + lost)
-        values |= {"wins": wins, "draws": draws, "losses": losses}
-        metrics |= {f"{EVALUATION_PREFIX}{opponent}/{key}": x for key, x in values.items()}
-    return metrics
+def evaluation_metric(opponent: str, figure: str) -> str:
+    """Return the name of an evaluation's metric.
+
+    >>> evaluation_metric("greedy", "score")
+    'eval/greedy/score'
+    """
+    return f"{EVALUATION_PREFIX}{opponent}/{figure}"
 
 
-class Strength(NamedTuple):
-    """A score against an opponent with its 95 % interval."""
-
-    score: float
-    low: float
-    high: float
-    as_black: float
-    as_white: float
-    games: int
-
-    @property
-    def margin(self) -> float:
-        """Half the width of the interval."""
-        return (self.high - self.low) / 2
-
-
-def strengths(metrics: Mapping[str, float]) -> dict[str, Strength]:
-    """Read the results of an evaluation back from its metrics, by opponent."""
-    found = {}
-    for name, score in metrics.items():
-        opponent, _, last = name.removeprefix(EVALUATION_PREFIX).rpartition("/")
-        if not name.startswith(EVALUATION_PREFIX) or last != "score":
-            continue
-        stem = f"{EVALUATION_PREFIX}{opponent}/"
-        games = sum(metrics.get(stem + kind, 0.0) for kind in ("wins", "draws", "losses"))
-        low, high, as_black, as_white = (
-            metrics.get(stem + kind, math.nan) for kind in ("low", "high", "as_black", "as_white")
-        )
-        found[opponent] = Strength(score, low, high, as_black, as_white, round(finite(games)))
-    return found
-
-
-def shares(metrics: Mapping[str, float], names: tuple[str, ...]) -> list[float]:
-    """How some metrics divide their sum; all zero where there is nothing to divide."""
+def shares(metrics: Mapping[str, float], names: Sequence[str]) -> list[float]:
+    """Return the share of each of the `names` in their sum; all 0 where the sum is 0."""
     values = [max(0.0, finite(metrics.get(name, 0.0))) for name in names]
     total = sum(values)
     return [value / total if total > 0.0 else 0.0 for value in values]
 
 
 def finite(value: float) -> float:
-    """The number, or 0 where it is none."""
+    """Return `value`, or 0 if it is NaN or infinite."""
     return value if math.isfinite(value) else 0.0

@@ -1,7 +1,7 @@
-"""How plots look, wherever they are drawn: ink, colours, figures, PNG files.
+"""The style of all plots: colours, figures, PNG and SVG files.
 
-Only matplotlib's `Figure` is used, none of pyplot's global state, so a plot can be drawn anywhere:
-in a thread, without a screen, next to someone else's figures.
+Uses matplotlib's `Figure` and none of pyplot's global state, so that plots can be drawn in any
+thread, without a screen, and beside figures of other code.
 """
 
 import io
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 INK: Final = "#2b2a27"
 FAINT: Final = "#d9d4c7"
 COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
+"""Okabe and Ito's colours, which colour-blind readers can distinguish."""
 
 HEIGHT: Final = 3.4
 _WIDTH: Final = 9.0
@@ -29,9 +29,13 @@ _DPI: Final = 144
 def new_figure(
     rows: int = 1, columns: int = 1, *, height: float = HEIGHT, grid: Literal["x", "y"] = "y"
 ) -> "tuple[Figure, list[Axes]]":
-    """A figure with its axes, row by row, which share their x axis; `grid` lines cross that axis.
+    """Return a new figure and its axes, row by row, with a shared x axis.
 
-    `height` is in inches.
+    Args:
+        rows: number of rows of axes.
+        columns: number of columns of axes.
+        height: height of the figure in inches.
+        grid: the axis whose ticks have grid lines.
     """
     figure = Figure(figsize=(_WIDTH, height), dpi=_DPI, layout="constrained", facecolor="white")
     all_axes: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, sharex=True).flat)
@@ -46,17 +50,17 @@ def new_figure(
 
 
 def count_plies(axes: "Axes") -> None:
-    """Plies along the x axis, as 20k or 1.5M."""
+    """Format the x axis as 20k or 1.5M."""
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def name_plies(axes: "Axes") -> None:
-    """Say that the x axis counts plies."""
+    """Label the x axis as plies."""
     axes.set_xlabel("plies", fontsize=9, color=INK)
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as a PNG file."""
+    """Return a figure as a PNG file."""
     FigureCanvasAgg(figure)
     buffer = io.BytesIO()
     # No metadata: the same figure gives the same bytes.
@@ -65,7 +69,7 @@ def png(figure: Figure) -> bytes:
 
 
 def svg(figure: Figure) -> bytes:
-    """A figure as an SVG file."""
+    """Return a figure as an SVG file."""
     buffer = io.BytesIO()
     # No date, and no random ids: the same figure gives the same bytes.
     with rc_context({"svg.hashsalt": "keisei"}):

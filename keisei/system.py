@@ -1,5 +1,9 @@
-"""How much memory this process takes."""
+"""The operating system: whole files, processes of our own, processors and memory.
 
+Imports neither torch nor numba: the command line needs this module before it needs those.
+"""
+
+import logging
 import multiprocessing
 import os
 import secrets
@@ -7,15 +11,18 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from contextlib import suppress
 from functools import partial
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import Any
-
-import torch
+from types import FrameType
+from typing import Any, Final, Self
 
 from keisei.errors import KeiseiError
+
+logger = logging.getLogger(__name__)
 
 
 class FileAccessError(KeiseiError, OSError):
@@ -23,7 +30,7 @@ class FileAccessError(KeiseiError, OSError):
 
 
 def read_bytes(path: Path) -> bytes:
-    """What a file holds."""
+    """Return the contents of a file."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
@@ -31,12 +38,12 @@ def read_bytes(path: Path) -> bytes:
 
 
 def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a file aside and move it into place: a reader sees the old one or all of the new one.
+    """Write to a temporary file and move it into place: readers see the old file or the new one.
 
-    If anything fails, a full disk for example, the old file stays as it was. A file that is
-    replaced passes its permissions on; a symbolic link stays and what it leads to is replaced.
-    Where there is something other than a file, a pipe or ``/dev/stdout``, `data` is written to it.
-    What is not `durable` may be lost in a power cut, but need not wait for the disk.
+    If anything fails, a full disk for example, the old file stays as it was. The new file takes
+    over the permissions of the old one; a symbolic link stays, and its target is replaced. Anything
+    other than a regular file, such as a pipe or ``/dev/stdout``, is written to directly. Without
+    `durable` the write does not wait for the disk and may be lost in a power cut.
     """
     try:
         target = _replaceable(path)
@@ -49,7 +56,7 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those it is in, as far as they are not there."""
+    """Create a directory and its parents where they are missing."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -57,46 +64,46 @@ def make_directory(path: Path) -> None:
 
 
 def _replaceable(path: Path) -> Path | None:
-    """The file that `path` leads to, there already or not; None if that is no ordinary file."""
+    """Return the file that `path` resolves to, existing or not; None if not a regular file."""
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     try:
         is_file = stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
         return target
-    # /dev/stdout can lead to a file that has no name any more.
+    # /dev/stdout can resolve to a file that has been deleted and has no name any more.
     return target if is_file and target.exists() else None
 
 
 def _replace(path: Path, data: bytes, *, durable: bool) -> None:
     old_mode = path.stat().st_mode & 0o777 if path.exists() else None
     if old_mode is not None and not os.access(path, os.W_OK):
-        # Moving another file over it would succeed, except on Windows.
+        # Except on Windows, moving another file over it would succeed.
         raise PermissionError("it is write-protected")
-    # The name is short: next to a name of the longest length allowed it has to be allowed too.
-    aside = path.with_name(f".{secrets.token_hex(4)}.tmp")
+    # A short name: it must be valid even where `path` has the longest name that is allowed.
+    temporary = path.with_name(f".{secrets.token_hex(4)}.tmp")
     try:
         mode = 0o666 if old_mode is None else old_mode
-        with open(aside, "xb", opener=partial(os.open, mode=mode)) as file:
+        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as file:
             file.write(data)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        if old_mode is not None:  # so far it is that without the bits of the umask
+        if old_mode is not None:  # opening the file applied the umask
             with suppress(OSError):  # some file systems have no permissions
-                aside.chmod(old_mode)
-        aside.replace(path)
+                temporary.chmod(old_mode)
+        temporary.replace(path)
     finally:
         with suppress(OSError):
-            aside.unlink()
+            temporary.unlink()
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Why the system refuses: a ValueError is a name that it cannot even be asked about."""
+    """Return the system's reason; a ValueError means a name that no file can have."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def spawn_context() -> SpawnContext:
-    """How processes are started: afresh, which works on every system and with threads of torch."""
+    """Return the ``spawn`` context: it works on every system, and next to the threads of torch."""
     try:
         return multiprocessing.get_context("spawn")
     except ValueError as error:
@@ -104,7 +111,7 @@ def spawn_context() -> SpawnContext:
 
 
 def module_environment(**changes: str) -> dict[str, str]:
-    """The environment in which ``python -m keisei...`` is this very package, wherever it lies."""
+    """Return an environment in which ``python -m keisei...`` runs this copy of the package."""
     package_root = str(Path(__file__).resolve().parents[1])
     paths = [package_root, os.environ.get("PYTHONPATH", "")]
     return {
@@ -115,9 +122,10 @@ def module_environment(**changes: str) -> dict[str, str]:
 
 
 def in_own_group(*, low_priority: bool = False) -> dict[str, Any]:
-    """Options of `subprocess.Popen` by which Ctrl-C is for us, who then end the process.
+    """Return options of `subprocess.Popen` that put a process into a group of its own.
 
-    The low priority is for Windows; elsewhere the process has to lower its own.
+    Ctrl-C then interrupts only this process, which ends the other one, and the group can be
+    signalled as a whole. `low_priority` works on Windows; elsewhere the process calls `os.nice`.
     """
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP
@@ -129,10 +137,10 @@ def in_own_group(*, low_priority: bool = False) -> dict[str, Any]:
 
 
 def leave_signals_to_parent() -> None:
-    """For a process that a learner started, and that ends when the learner wants it to.
+    """Ignore Ctrl-C and leave the process group, in a process that its parent ends.
 
-    Ctrl-C is the learner's to handle, and so are the signals that torchrun sends to all processes
-    of a learner.
+    Ctrl-C is handled by the learner, and so are the signals that torchrun sends to the learner's
+    process group.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setsid"):
@@ -140,7 +148,7 @@ def leave_signals_to_parent() -> None:
 
 
 def ended_by(exit_code: int) -> str:
-    """What ended a process whose exit code is negative: ``SIGKILL``.
+    """Return the name of the signal that ended a process with a negative exit code.
 
     >>> ended_by(-9)
     'SIGKILL'
@@ -149,27 +157,147 @@ def ended_by(exit_code: int) -> str:
     return names.get(-exit_code, f"signal {-exit_code}")
 
 
-_STATUS = Path("/proc/self/status")
+MAX_OUTPUT_TAIL: Final = 8_000
+"""Bytes at the end of a failed child's output in which the reason is looked for."""
 
 
-def video_megabytes() -> float | None:
-    """The most memory that tensors took on the GPU so far, in megabytes; None without a GPU."""
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return None
-    return torch.cuda.max_memory_allocated() / (1 << 20)
+class ChildProcess:
+    """A ``python -m MODULE`` process whose lifeline is its stdin.
+
+    The child is expected to end when its stdin closes, which happens at the latest when this
+    process ends, even by SIGKILL. Its stdout and stderr go to the file `output` rather than to a
+    pipe, which would block the child when it is full.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        output: Path,
+        first_line: bytes = b"",
+        threads: int = 1,
+        low_priority: bool = False,
+    ) -> None:
+        """Start the child, with `first_line` on its stdin; raises `OSError` if that fails."""
+        self._output = output
+        self._deadline = float("inf")
+        with output.open("wb") as file:
+            self._process = subprocess.Popen(
+                (sys.executable, "-m", module, *arguments),
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                env=module_environment(OMP_NUM_THREADS=str(threads)),
+                **in_own_group(low_priority=low_priority),
+            )
+        if first_line:
+            assert self._process.stdin is not None
+            with suppress(OSError):  # the child has ended already; its exit code says more
+                self._process.stdin.write(first_line)
+                self._process.stdin.flush()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the child, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def request_stop(self, timeout: float) -> None:
+        """Close the child's stdin, and return at once; `has_ended` kills it after `timeout` s."""
+        self._close_stdin()
+        self._deadline = min(self._deadline, time.monotonic() + timeout)
+
+    def has_ended(self) -> bool:
+        """Return whether the child has ended; one that overstays its time is killed first."""
+        if self._process.poll() is None and time.monotonic() > self._deadline:
+            self.kill()
+        return self._process.poll() is not None
+
+    def stop(self, timeout: float) -> None:
+        """Close the child's stdin, wait up to `timeout` seconds for its end, then kill it."""
+        self._close_stdin()
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """Kill the child if it still runs, and wait for its end."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._close_stdin()
+        self._process.wait()
+
+    def output_tail(self) -> str:
+        """Return the end of what the child wrote to stdout and stderr."""
+        tail = read_bytes(self._output)[-MAX_OUTPUT_TAIL:]
+        return tail.decode(errors="replace").strip()
+
+    def failure_reason(self) -> str:
+        """Return in one line why a child with a non-zero exit code failed."""
+        code = self._process.returncode
+        if code < 0:
+            hint = ": perhaps memory ran out" if ended_by(code) == "SIGKILL" else ""
+            return f"its process was ended by {ended_by(code)}{hint}"
+        return self.output_tail().rpartition("\n")[2] or f"exit code {code}"
+
+    def _close_stdin(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+
+class InterruptFlag:
+    """Flag set by the first SIGINT or SIGTERM; the second one raises `KeyboardInterrupt`.
+
+    Handles the signals while used as a context. SIGTERM is what torchrun, job schedulers and
+    containers send to end a process.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous = {}
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if self.is_set:
+            raise KeyboardInterrupt
+        self.is_set = True
+        logger.warning("ending after this update; press Ctrl-C again to stop at once")
+
+
+def usable_cpus() -> int:
+    """Return the number of processors this process may run on; schedulers may allow only some."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    else:
+        return os.cpu_count() or 1
 
 
 def resident_megabytes() -> float:
-    """Resident memory in megabytes: now on Linux, the most so far elsewhere, 0 if unknown."""
-    try:
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return float(line.split()[1]) / 1024
-    except OSError:
-        pass
-    try:
-        import resource
-    except ImportError:  # Windows has no such module
-        return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
+    """Return the resident memory of this process in MiB."""
+    import psutil
+
+    return float(psutil.Process().memory_info().rss) / (1 << 20)
+
+
+def video_megabytes() -> float | None:
+    """Return the peak GPU memory of this process's tensors in MiB; None if no GPU is in use."""
+    torch = sys.modules.get("torch")  # without torch there are no tensors
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    return float(torch.cuda.max_memory_allocated()) / (1 << 20)

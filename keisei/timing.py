@@ -1,4 +1,4 @@
-"""How long the network was at work."""
+"""Stopwatches for training: seconds by section of a step, and seconds of network computation."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from types import TracebackType
 
 
 class SectionTimer:
-    """Adds up the seconds spent in named sections; what no section claims is ``other``."""
+    """Adds up the seconds spent in named sections; the rest is ``other``."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -15,7 +15,7 @@ class SectionTimer:
 
     @contextmanager
     def section(self, name: str) -> Iterator[None]:
-        """Everything inside counts for `name`. Sections do not nest."""
+        """Count the time inside the context as `name`. Sections do not nest."""
         start = time.perf_counter()
         try:
             yield
@@ -23,7 +23,7 @@ class SectionTimer:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
 
     def take(self) -> dict[str, float]:
-        """Seconds by section since the last call, ``other`` included; starts anew."""
+        """Return the seconds by section since the last call, ``other`` included, and reset."""
         now = time.perf_counter()
         seconds = dict(self._seconds)
         seconds["other"] = max(now - self._start - sum(seconds.values()), 0.0)
@@ -32,11 +32,11 @@ class SectionTimer:
 
 
 class Stopwatch:
-    """Adds up the seconds of the blocks it is entered for.
+    """Adds up the seconds of the ``with`` blocks it is used for.
 
-    What a GPU still does when its block ends is missed, unless the block waits for a result. Those
-    in this package wait for the forward and the backward pass; only the optimizer's own step, which
-    changes the weights and gives no result, may still be under way.
+    GPU work that is still running when a block ends is missed, unless the block waits for its
+    result. The blocks in this package wait for the forward and the backward pass; only the
+    optimizer's step, which returns no result, may still be running.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Stopwatch:
         self._start = 0.0
 
     def take(self) -> float:
-        """Seconds since the last call; starts anew."""
+        """Return the seconds since the last call, and reset."""
         seconds, self._seconds = self._seconds, 0.0
         return seconds
 

@@ -16,12 +16,12 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.metric_names import evaluation_metrics, shares, strengths
-from keisei.shogi.rules import Termination
+from keisei.metric_names import shares
+from keisei.runs.journal import evaluation_metrics, score_estimates
 from keisei.system import video_megabytes
 from tests.training.fake_run import fake_evaluation, fake_metrics
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs" / "metrics.md"
+DOCUMENTATION = Path(__file__).parents[1] / "docs" / "metrics.md"
 
 
 def pattern_of(name: str) -> str:
@@ -42,15 +42,11 @@ def test_the_documentation_explains_the_same_metrics() -> None:
     assert sorted(documented) == sorted(names.MEANINGS)
 
 
-def test_terminations_have_names_in_lower_case() -> None:
-    assert names.termination_metric(Termination.PLY_LIMIT.name) == "games/termination/ply_limit"
-
-
 def test_an_evaluation_can_be_read_back_from_its_metrics() -> None:
     score = Score(black=(6, 1, 3), white=(4, 2, 4))
     metrics = evaluation_metrics({"usi:/opt/engine": score})
     assert metrics["eval/usi:/opt/engine/wins"] == 10
-    result = strengths({**metrics, "charts/SPS": 1.0})["usi:/opt/engine"]
+    result = score_estimates({**metrics, "charts/SPS": 1.0})["usi:/opt/engine"]
     assert (result.score, result.games) == (score.score, 20)
     assert (result.as_black, result.as_white) == (0.65, 0.5)
     assert (result.low, result.high) == score.interval
@@ -62,7 +58,7 @@ def test_opponents_and_colours_that_were_not_played_are_left_out() -> None:
     as_black = Score((1, 0, 0), (0, 0, 0))
     metrics = evaluation_metrics({"nobody": nobody, "someone": as_black})
     assert not any("nobody" in name or "as_white" in name for name in metrics)
-    assert math.isnan(strengths(metrics)["someone"].as_white)
+    assert math.isnan(score_estimates(metrics)["someone"].as_white)
 
 
 def test_shares_divide_what_there_is() -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from keisei.callbacks import Callback, EventBus
 from keisei.config import load_config
 from keisei.config_schema import AppConfig
 from keisei.ppo.agent import PPOAgent
-from keisei.training.callbacks import Callback, EventBus
 from keisei.training.trainer import Trainer
 
 TINY = (

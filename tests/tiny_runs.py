@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from keisei.config import save_config
-from keisei.runs.run_files import CONFIG
+from keisei.run_files import CONFIG
 from tests.tiny import tiny_trainer
 
 

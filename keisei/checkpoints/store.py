@@ -223,7 +223,7 @@ def _contents(state: State, config_json: str) -> dict[str, bytes]:
 def _tensor_bytes(tensors: Mapping[str, npt.NDArray[Any]]) -> bytes:
     return safetensors.numpy.save(
         {name: np.array(array, order="C") for name, array in tensors.items()},
-        metadata={"format": "np"},
+        metadata={"format": "pt"},
     )
 
 

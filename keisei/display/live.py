@@ -1,7 +1,7 @@
-"""What the user sees of a run: a live picture on a terminal, tidy lines elsewhere.
+"""The display of a run: redrawn in place on a terminal, plain log lines elsewhere.
 
-Both are callbacks; a display that fails cannot stop the training. The live one draws only when an
-event comes, at most four times a second, and never takes more than 1 % of the time.
+Both are callbacks, so a display that fails cannot stop training. The live display draws only when
+it receives an event, at most four times a second, and for at most 1 % of the time.
 """
 
 import atexit
@@ -9,26 +9,18 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
 
 from keisei import metric_names as names
-from keisei.config_schema import AppConfig
-from keisei.display.layout import picture
-from keisei.display.logs import diverted, show_again
-from keisei.display.run_state import RunState
-from keisei.display.sparklines import ASCII, UNICODE
-from keisei.formats import (
-    count,
-    duration,
-    percent,
-    small,
-)
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     Callback,
     CheckpointSaved,
     EpochEnd,
@@ -38,27 +30,55 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.config_schema import AppConfig
+from keisei.display import panels as parts
+from keisei.display.logs import diverted, show_again
+from keisei.display.panels import ASCII, UNICODE, Glyphs
+from keisei.display.run_state import RunState
+from keisei.formats import (
+    count,
+    duration,
+    percent,
+    small,
+)
 
 logger = logging.getLogger(__name__)
 
 LINE_INTERVAL: Final = 10.0
-"""Seconds between the lines that tell of progress."""
+"""Seconds between two lines of progress."""
 
 FRAME_INTERVAL: Final = 0.25
-"""Seconds that the live picture stands at least."""
+"""Minimum number of seconds between two frames of the live display."""
 
-MOST_OF_THE_TIME: Final = 0.01
-"""The share of the time that drawing may take."""
+MAX_TIME_SHARE: Final = 0.01
+"""Maximum share of the time that drawing may take."""
 
-MOST_WARNINGS: Final = 20
-"""Warnings that are repeated on the terminal at the end; ``run.log`` has them all."""
+MAX_WARNINGS: Final = 20
+"""Maximum number of warnings repeated on the terminal at the end; ``run.log`` has them all."""
 
-_NOT_IN_PICTURE: Final = {"is_not_in_picture": True}
-"""Marks the log records that the live picture leaves out: it shows what they say in its own way."""
+_LOG_ONLY: Final = {"is_log_only": True}
+"""Marks log records that the live display leaves out, since it shows their content itself."""
+
+BOARD_WIDTHS: Final = {"kanji": 42, "letters": 40}
+BOARD_HEIGHT: Final = 15
+COLUMN_WIDTH: Final = 36
+"""Width of a column of readouts."""
+
+GAP: Final = 2
+FRAME: Final = 4
+"""Columns of a panel that are not content: two borders, two spaces."""
+
+PANEL_HEIGHT: Final = BOARD_HEIGHT + 2
+PANELS_SIZE: Final = (120, 28)
+"""Minimum columns and lines of a terminal for panels."""
+
+MAX_OPPONENTS: Final = 4
+MAX_WORKERS: Final = 4
+MAX_MESSAGES: Final = 12
 
 
 class PlainDisplay(Callback):
-    """Logs what happens: the settings at the start, and a line every few seconds."""
+    """Logs the settings at the start, and a line of progress every few seconds."""
 
     def __init__(
         self, *, interval: float = LINE_INTERVAL, clock: Callable[[], float] = time.monotonic
@@ -69,21 +89,21 @@ class PlainDisplay(Callback):
         self._next_line = 0.0
 
     def on_training_start(self, event: TrainingStart) -> None:
-        """Log every setting, and what is worth knowing besides."""
+        """Log all settings and facts."""
         self.state.start(event)
-        begun = event.progress.update > 0
-        logger.info("%s in %s", "resumed" if begun else "started", event.run_directory)
+        is_resumed = event.progress.update > 0
+        logger.info("%s in %s", "resumed" if is_resumed else "started", event.run_directory)
         for section, settings in event.config.model_dump().items():
-            logger.info("%s: %s", section, _pairs(settings), extra=_NOT_IN_PICTURE)
-        logger.info("facts: %s", _pairs(dict(event.facts)), extra=_NOT_IN_PICTURE)
+            logger.info("%s: %s", section, _pairs(settings), extra=_LOG_ONLY)
+        logger.info("facts: %s", _pairs(dict(event.facts)), extra=_LOG_ONLY)
         self._next_line = self._clock()
 
     def on_step_end(self, event: StepEnd) -> None:
-        """Log a line if it is time."""
+        """Log a line of progress if it is time."""
         self.state.step(event)
         if self._clock() >= self._next_line:
             self._next_line = self._clock() + self._interval
-            logger.info("%s", progress_line(self.state), extra=_NOT_IN_PICTURE)
+            logger.info("%s", progress_line(self.state), extra=_LOG_ONLY)
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Log the scores."""
@@ -93,15 +113,15 @@ class PlainDisplay(Callback):
             for opponent, results in self.state.scores.items()
             if opponent in event.scores
         )
-        logger.info("update %d, score against %s", event.progress.update, scores or "nobody")
+        logger.info("update %d, score against %s", event.progress.update, scores or "no opponent")
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
-        """Log where the run was saved."""
+        """Log the name of the checkpoint."""
         self.state.save(event)
         logger.info("update %d saved: %s", event.progress.update, event.path.name)
 
     def on_training_end(self, event: TrainingEnd) -> None:
-        """Log why the run ends and what was done."""
+        """Log the reason and the totals."""
         self.state.end(event)
         progress = event.progress
         logger.info(
@@ -119,14 +139,14 @@ def _pairs(settings: dict[str, object]) -> str:
 
 
 def progress_line(state: RunState) -> str:
-    """All that matters of a step, in a line."""
+    """Return the most important metrics of the last step in one line."""
     progress, metric = state.progress, state.metric
     wins = "/".join(
         percent(metric(name)) for name in (names.BLACK_WINS, names.DRAWS, names.WHITE_WINS)
     )
     parts = [
         f"update {progress.update}",
-        f"{percent(state.fraction)} of {count(progress.total_timesteps)} plies",
+        f"{percent(state.fraction_done)} of {count(progress.total_timesteps)} plies",
         f"{count(metric(names.SPS))} plies/s",
         f"{duration(state.seconds_left)} left",
         f"{count(progress.games)} games (B/D/W {wins}, {count(metric(names.MEAN_PLIES))} plies)",
@@ -143,7 +163,7 @@ def progress_line(state: RunState) -> str:
 
 
 class LiveDisplay(PlainDisplay):
-    """A picture of the run that is redrawn in place. The plain lines go to ``run.log`` only."""
+    """Shows the run on a terminal, redrawn in place; the plain lines go to ``run.log`` only."""
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock=clock)
@@ -153,13 +173,13 @@ class LiveDisplay(PlainDisplay):
         self._glyphs = ASCII if is_plain else UNICODE
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
         self._owned = ExitStack()
-        """What has to be undone when the terminal is given back."""
+        """Undoes the changes to the terminal and to logging."""
         self._next_frame = math.inf
-        self._warnings: deque[logging.LogRecord] = deque(maxlen=MOST_WARNINGS)
+        self._warnings: deque[logging.LogRecord] = deque(maxlen=MAX_WARNINGS)
 
     def on_training_start(self, event: TrainingStart) -> None:
         """Take over the terminal."""
-        atexit.register(self.close)  # however the program ends, the cursor comes back
+        atexit.register(self.close)  # restores the cursor however the program ends
         self._live.start()
         self._owned.callback(self._live.stop)
         self._owned.enter_context(diverted(self._take_message))
@@ -167,30 +187,30 @@ class LiveDisplay(PlainDisplay):
         self._draw()
 
     def on_game_end(self, event: GameEnd) -> None:
-        """A chance to let the clock tick while a rollout goes on."""
+        """Redraw the clock if it is time: during a rollout."""
         self._draw_if_due()
 
     def on_epoch_end(self, event: EpochEnd) -> None:
-        """A chance to let the clock tick while the network learns."""
+        """Redraw the clock if it is time: during an update."""
         self._draw_if_due()
 
     def on_step_end(self, event: StepEnd) -> None:
-        """Show the step if it is time."""
+        """Redraw with the new metrics if it is time."""
         super().on_step_end(event)
         self._draw_if_due()
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
-        """Show the scores if it is time."""
+        """Redraw with the new scores if it is time."""
         super().on_evaluation(event)
         self._draw_if_due()
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
-        """Show that the run is safe if it is time."""
+        """Redraw with the new checkpoint if it is time."""
         super().on_checkpoint(event)
         self._draw_if_due()
 
     def on_training_end(self, event: TrainingEnd) -> None:
-        """Draw a last time and give the terminal back."""
+        """Draw a last time and restore the terminal."""
         try:
             super().on_training_end(event)
             if math.isfinite(self._next_frame):
@@ -199,7 +219,7 @@ class LiveDisplay(PlainDisplay):
             self.close()
 
     def close(self) -> None:
-        """Give the terminal back, and repeat the warnings that scrolled out of the picture."""
+        """Restore the terminal, and repeat the warnings that scrolled out of the display."""
         self._next_frame = math.inf
         self._owned.close()
         atexit.unregister(self.close)
@@ -207,7 +227,7 @@ class LiveDisplay(PlainDisplay):
         self._warnings.clear()
 
     def _take_message(self, record: logging.LogRecord) -> None:
-        if not _NOT_IN_PICTURE.keys() <= vars(record).keys():
+        if not _LOG_ONLY.keys() <= vars(record).keys():
             self.state.messages.append(record)
             if record.levelno >= logging.WARNING:
                 self._warnings.append(record)
@@ -217,29 +237,143 @@ class LiveDisplay(PlainDisplay):
             self._draw()
 
     def _draw(self) -> None:
-        begun = self._clock()
+        started = self._clock()
         try:
             width, height = self._console.size
-            # The last line stays free: a picture as high as the terminal would make it scroll.
-            self._live.update(picture(self.state, width, height - 1, self._glyphs), refresh=True)
+            # The last line stays free: a display as high as the terminal would make it scroll.
+            frame = render_run(self.state, width, height - 1, self._glyphs)
+            self._live.update(frame, refresh=True)
         except Exception:
-            self.close()  # it would fail at every event: from here on there are plain lines
+            self.close()  # it would fail at every event: continue with plain lines
             raise
         done = self._clock()
-        self._next_frame = done + max(FRAME_INTERVAL, (done - begun) / MOST_OF_THE_TIME)
+        self._next_frame = done + max(FRAME_INTERVAL, (done - started) / MAX_TIME_SHARE)
 
 
 def console_level(config: AppConfig) -> int:
-    """From which level on messages are for the terminal: with ``off``, only warnings are."""
+    """Return the level from which messages go to the terminal: with ``off``, warnings."""
     return logging.WARNING if config.logging.display == "off" else logging.INFO
 
 
 def make_display(config: AppConfig, console: Console) -> Callback:
-    """The display that the settings ask for; ``auto`` is live on a terminal, else plain lines.
+    """Return the display that the settings ask for; ``auto`` is live on a terminal, else plain.
 
-    With ``off`` the lines go to ``run.log`` alone, as `console_level` keeps the terminal quiet.
+    With ``off`` the lines go to ``run.log`` alone, since `console_level` silences the terminal.
     """
     wanted = config.logging.display
     if wanted == "live" or (wanted == "auto" and console.is_terminal):
         return LiveDisplay(console)
     return PlainDisplay()
+
+
+def render_run(state: RunState, width: int, height: int, glyphs: Glyphs) -> Group:
+    """Return the whole display, at most `width` columns wide and `height` lines high."""
+    if width >= PANELS_SIZE[0] and height >= PANELS_SIZE[1]:
+        return _panels(state, width, height, glyphs)
+    return _plain(state, width, height, glyphs)
+
+
+def _plain(state: RunState, width: int, height: int, glyphs: Glyphs) -> Group:
+    """Return the display without frames, for terminals of 80 x 24 and smaller ones."""
+    head = parts.header(state, width, glyphs)
+    tail = [
+        parts.time_line(state, width, glyphs),
+        *parts.worker_lines(state, width, glyphs)[:MAX_WORKERS],
+        *parts.strength_lines(state, width, glyphs)[:MAX_OPPONENTS],
+    ]
+    tail = tail[: max(0, height - len(head))]
+    room = max(0, height - len(head) - len(tail))
+    board_width = BOARD_WIDTHS[glyphs.lettering]
+    body: Text | Table
+    if width >= board_width + GAP + COLUMN_WIDTH and room >= BOARD_HEIGHT:
+        readouts = _all_readouts(state, width - board_width - GAP, glyphs)[:room]
+        body = _side_by_side(parts.board(state, glyphs), board_width, _stacked(readouts))
+        used = BOARD_HEIGHT
+    else:
+        body, used = _readouts_only(state, width, room, glyphs)
+    messages = parts.message_lines(state, width, min(MAX_MESSAGES, room - used), glyphs)
+    return Group(*head, *([body] if used else []), *tail, *messages)
+
+
+def _readouts_only(
+    state: RunState, width: int, room: int, glyphs: Glyphs
+) -> tuple[Text | Table, int]:
+    """Return (readouts without a board, in two columns if there is room; their height)."""
+    if width < 2 * COLUMN_WIDTH + GAP:
+        lines = _all_readouts(state, width, glyphs)[:room]
+        return _stacked(lines), len(lines)
+    column = (width - GAP) // 2
+    left = _games(state, column, glyphs)[:room]
+    right = _learning(state, column, glyphs)[:room]
+    body = _side_by_side(_stacked(left), column, _stacked(right))
+    return body, max(len(left), len(right))
+
+
+def _panels(state: RunState, width: int, height: int, glyphs: Glyphs) -> Group:
+    """Return the display with frames, for large terminals."""
+    board_width = BOARD_WIDTHS[glyphs.lettering] + FRAME
+    left = (width - board_width) // 2
+    right = width - board_width - left
+    play = [
+        *_games(state, left - FRAME, glyphs),
+        Text(),
+        *parts.time_lines(state, left - FRAME, glyphs),
+    ]
+    learning = _learning(state, right - FRAME, glyphs)
+    body = Table.grid()
+    body.add_row(
+        _panel(parts.board(state, glyphs), "a game in progress", board_width, PANEL_HEIGHT),
+        _panel(_stacked(play), "self-play", left, PANEL_HEIGHT),
+        _panel(_stacked(learning), "learning", right, PANEL_HEIGHT),
+    )
+    head = parts.header(state, width, glyphs)
+    inside = width - FRAME
+    strength = parts.strength_lines(state, inside, glyphs)[:MAX_OPPONENTS]
+    strength = strength or [Text("no evaluation yet", "dim")]
+    room = height - len(head) - PANEL_HEIGHT - (len(strength) + 2) - 2
+    messages = parts.message_lines(state, inside, min(MAX_MESSAGES, room), glyphs)
+    bottom = [_panel(_stacked(strength), "strength", width, len(strength) + 2)]
+    if messages:
+        bottom.append(_panel(_stacked(messages), "log", width, len(messages) + 2))
+    return Group(*head, body, *bottom)
+
+
+def _all_readouts(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return a column as high as the board, the most important readouts first."""
+    return [*_games(state, width, glyphs), *_learning(state, width, glyphs)][:BOARD_HEIGHT]
+
+
+def _learning(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return the lines of losses and scheduled settings."""
+    readouts = [*parts.learning_readouts(state), *parts.schedule_readouts(state)]
+    return parts.readout_lines(readouts, width, glyphs)
+
+
+def _games(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return the lines of speed and games, with a bar of the outcomes."""
+    lines = parts.readout_lines(parts.game_readouts(state), width, glyphs)
+    return [*lines[:3], parts.outcome_line(state, width, glyphs), *lines[3:]]
+
+
+def _stacked(lines: Sequence[Text]) -> Text:
+    return Text("\n", no_wrap=True).join(lines)
+
+
+def _side_by_side(left: Text, width: int, right: Text) -> Table:
+    """Return two columns with a gap between them, the left one `width` wide."""
+    grid = Table.grid(padding=(0, GAP, 0, 0))
+    grid.add_column(width=width, no_wrap=True, overflow="crop")
+    grid.add_column(no_wrap=True, overflow="crop")
+    grid.add_row(left, right)
+    return grid
+
+
+def _panel(content: RenderableType, title: str, width: int, height: int) -> Panel:
+    return Panel(
+        content,
+        title=title,
+        title_align="left",
+        width=width,
+        height=height,
+        border_style="bright_black",
+    )

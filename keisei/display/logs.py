@@ -1,7 +1,8 @@
-"""One logging system for a run: everything into ``run.log``, what matters onto the terminal.
+"""Logging of a run: everything into ``run.log``, the important part onto the terminal.
 
-The terminal's share goes through the same rich console as the live display. While that display owns
-the terminal, messages are handed to it instead (`diverted`), so that neither writes over the other.
+Messages for the terminal go through the same rich console as the live display. While that display
+owns the terminal, it receives the messages instead (`diverted`), so that neither overwrites the
+other.
 """
 
 import logging
@@ -14,7 +15,7 @@ from typing import Final, Self
 from rich.console import Console
 from rich.text import Text
 
-from keisei.runs import run_files
+from keisei import run_files
 from keisei.system import FileAccessError
 
 FILE_FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
@@ -27,11 +28,11 @@ _LEVEL_STYLES: Final = {
 }
 
 Sink = Callable[[logging.LogRecord], None]
-"""Takes the messages while the terminal is not free."""
+"""Receives messages while a live display owns the terminal."""
 
 
 class ConsoleHandler(logging.Handler):
-    """Shows messages on a rich console, one per line, or hands them to whoever owns it."""
+    """Prints messages to a rich console, one per line, or passes them to a sink."""
 
     def __init__(self, console: Console, level: int = logging.INFO) -> None:
         super().__init__(level)
@@ -39,12 +40,12 @@ class ConsoleHandler(logging.Handler):
         self.sink: Sink | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a message, or hand it on."""
+        """Print a message, or pass it to the sink."""
         try:
             if self.sink is not None:
                 self.sink(record)
             else:
-                # soft_wrap: where the output is no terminal, a line stays a line.
+                # soft_wrap: without a terminal, a message stays on one line.
                 self.console.print(self._line(record), soft_wrap=True, highlight=False)
         except Exception:  # noqa: BLE001 - as in the standard library: logging never raises
             self.handleError(record)
@@ -58,12 +59,12 @@ class ConsoleHandler(logging.Handler):
 
 
 def clock_time(record: logging.LogRecord) -> str:
-    """The time of day of a message, as ``12:34:56``."""
+    """Return the time of day of a message, as ``12:34:56``."""
     return logging.Formatter().formatTime(record, "%H:%M:%S")
 
 
 class LoggingSession:
-    """Logging as `configure_logging` set it up; closing it puts everything back as it was."""
+    """Log handlers that are in place until `close`, which restores the previous state."""
 
     def __init__(self, handlers: list[logging.Handler]) -> None:
         self._handlers = handlers
@@ -74,7 +75,7 @@ class LoggingSession:
         logging.captureWarnings(True)
 
     def close(self) -> None:
-        """Take the handlers off and close the file. Closing twice does no harm."""
+        """Remove the handlers and close the file; a second call does nothing."""
         if not self._handlers:
             return
         logging.captureWarnings(False)
@@ -99,10 +100,10 @@ class LoggingSession:
 def configure_logging(
     run_directory: Path, console: Console | None, *, console_level: int = logging.INFO
 ) -> LoggingSession:
-    """Log to ``run.log`` in a run's directory, and to a console if there is one.
+    """Log to ``run.log`` in a run's directory, and to a console if one is given.
 
-    Takes in Keisei's messages from INFO on, those of other packages, and Python's warnings, from
-    WARNING on. Works at once; the session that is returned can be closed, or used by ``with``.
+    Includes Keisei's messages from level INFO, those of other packages from level WARNING, and
+    Python's warnings. Logging starts at once; close the returned session, or use it as a context.
     """
     path = run_directory / run_files.LOG
     try:
@@ -116,17 +117,17 @@ def configure_logging(
     return LoggingSession(handlers)
 
 
-def show_errors(speaker: str) -> LoggingSession:
-    """Log errors to stderr only, each with the name of the process that speaks."""
+def show_errors(process: str) -> LoggingSession:
+    """Log errors to stderr only, each with the name of this process."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.ERROR)
-    handler.setFormatter(logging.Formatter(f"{speaker}: %(levelname)s: %(message)s"))
+    handler.setFormatter(logging.Formatter(f"{process}: %(levelname)s: %(message)s"))
     return LoggingSession([handler])
 
 
 @contextmanager
 def diverted(sink: Sink) -> Iterator[None]:
-    """Hand messages for the terminal to `sink` while a live display owns it."""
+    """Pass messages for the terminal to `sink` inside the context."""
     handlers = _console_handlers()
     for handler in handlers:
         handler.sink = sink
@@ -138,7 +139,7 @@ def diverted(sink: Sink) -> Iterator[None]:
 
 
 def show_again(records: Iterable[logging.LogRecord]) -> None:
-    """Put messages that were diverted onto the terminal; details of errors are in ``run.log``."""
+    """Print diverted messages to the terminal, without tracebacks, which are in ``run.log``."""
     for record in records:
         short = logging.makeLogRecord({**vars(record), "exc_info": None, "exc_text": None})
         for handler in _console_handlers():

@@ -1,10 +1,11 @@
 """The parts of the live display: from a `RunState` to text that rich can draw.
 
-Every part is a list of lines, none wider than asked for, so that the whole fits the terminal.
+Each part is a list of lines, none wider than requested, so that the whole fits the terminal.
 """
 
 import logging
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from rich.console import RenderableType
@@ -15,7 +16,6 @@ from rich.text import Text
 from keisei import metric_names as names
 from keisei.display.logs import clock_time
 from keisei.display.run_state import RunState
-from keisei.display.sparklines import Glyphs, fit, foreign, sparkline, stacked_bar
 from keisei.formats import (
     count,
     duration,
@@ -23,22 +23,74 @@ from keisei.formats import (
     short_count,
     small,
 )
+from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.render.text import board_rich
 
 LABEL_WIDTH: Final = 14
 VALUE_WIDTH: Final = 9
 WIDE: Final = 100
-"""Columns from which on there is room for details."""
+"""Minimum width of the terminal for details."""
 
 _TIME_LABELS: Final = ("env", "inference", "learning", "waiting", "other")
 _TIME_STYLES: Final = ("green", "cyan", "magenta", "yellow", "bright_black")
-_OUTCOMES: Final = (names.BLACK_WINS, names.DRAWS, names.WHITE_WINS)
 _OUTCOME_STYLES: Final = ("bold", "yellow", "cyan")
-"""The colours that Black's and White's pieces have on the board."""
+"""Colours of Black's wins, draws and White's wins, as those of the pieces on the board."""
 
 
-class Figure(NamedTuple):
-    """A number with its name, and its past where that is worth seeing."""
+class Glyphs(NamedTuple):
+    """Characters that the display is drawn with."""
+
+    levels: str
+    """Levels of a sparkline, from low to high."""
+
+    shades: str
+    """Fillings of the parts of a bar, distinct even without colours."""
+
+    plus_minus: str
+    lettering: Lettering
+    """Style of the pieces on the board."""
+
+
+UNICODE: Final = Glyphs("▁▂▃▄▅▆▇█", "█▓▒╱░", "±", "kanji")
+ASCII: Final = Glyphs("_.-=+*#", "#=-/.", "+-", "letters")
+"""Glyphs for consoles with other encodings, such as the old ones of Windows."""
+
+
+def fit(line: Text, width: int, glyphs: Glyphs) -> Text:
+    """Truncate a line to `width` columns, and return it."""
+    line.no_wrap = True
+    line.truncate(width, overflow="ellipsis" if glyphs is UNICODE else "crop")
+    return line
+
+
+def displayable(text: str, glyphs: Glyphs) -> str:
+    """Return text from outside the display in characters that the console can show."""
+    return text if glyphs is UNICODE else text.encode("ascii", "replace").decode()
+
+
+def sparkline(values: Sequence[float], glyphs: Glyphs, *, low: float, high: float) -> str:
+    """Return values as a row of bars between `low` and `high`.
+
+    >>> sparkline([0.0, 0.5, 1.0], UNICODE, low=0.0, high=1.0)
+    '▁▅█'
+    """
+    top = len(glyphs.levels) - 1
+    scale = top / (high - low) if high > low else 0.0
+    heights = (round((value - low) * scale) for value in values)
+    return "".join(glyphs.levels[min(top, max(0, height))] for height in heights)
+
+
+def stacked_bar(shares: Sequence[float], styles: Sequence[str], width: int, glyphs: Glyphs) -> Text:
+    """Return `shares` of a whole as a bar of `width` characters."""
+    ends = [0, *(round(width * sum(shares[: end + 1])) for end in range(len(shares)))]
+    bar = Text(no_wrap=True)
+    for (begin, end), style, shade in zip(pairwise(ends), styles, glyphs.shades, strict=False):
+        bar.append(shade * (end - begin), style)
+    return bar
+
+
+class Readout(NamedTuple):
+    """A labelled value, with its trend where that is worth seeing."""
 
     label: str
     value: str
@@ -47,17 +99,17 @@ class Figure(NamedTuple):
 
 
 def labelled(label: str) -> Text:
-    """The beginning of a line: a label, as wide as all the others."""
+    """Return the beginning of a line: a label of fixed width."""
     return Text().append(f"{label:<{LABEL_WIDTH}.{LABEL_WIDTH}} ", "dim")
 
 
 def header(state: RunState, width: int, glyphs: Glyphs) -> list[RenderableType]:
-    """Whose run it is, how far it has come, when it will be done: two lines."""
+    """Return the two lines at the top: name, network, progress and remaining time."""
     progress = state.progress
     title = Text.assemble(
         ("Keisei  ", "bold red"),
-        (foreign(state.run_directory.name, glyphs), "bold"),
-        ("  " + foreign(", ".join(_about(state)), glyphs), "dim"),
+        (displayable(state.run_directory.name, glyphs), "bold"),
+        ("  " + displayable(", ".join(_about(state)), glyphs), "dim"),
     )
     update = f"  update {count(progress.update)}, {_saved(state)}"
     title = fit(title, max(0, width - len(update)), glyphs)
@@ -65,14 +117,14 @@ def header(state: RunState, width: int, glyphs: Glyphs) -> list[RenderableType]:
     title.append(update, "dim")
     plies = f"{count(progress.timestep)} / {count(progress.total_timesteps)} plies"
     times = f"{duration(state.seconds)}, {duration(state.seconds_left)} left"
-    numbers = f" {percent(state.fraction)}  {plies}  {times}"
+    numbers = f" {percent(state.fraction_done)}  {plies}  {times}"
     if len(numbers) > width * 3 // 4:
-        numbers = f" {percent(state.fraction)}  {times}"
+        numbers = f" {percent(state.fraction_done)}  {times}"
     room = max(1, width - len(numbers))
     line = Table.grid()
     line.add_column(width=room)
     line.add_column(no_wrap=True, overflow="crop")
-    bar = ProgressBar(total=1.0, completed=state.fraction, width=room, complete_style="red")
+    bar = ProgressBar(total=1.0, completed=state.fraction_done, width=room, complete_style="red")
     line.add_row(bar, Text(numbers))
     return [fit(title, width, glyphs), line]
 
@@ -93,63 +145,63 @@ def _about(state: RunState) -> list[str]:
     return about
 
 
-def game_figures(state: RunState) -> list[Figure]:
-    """Speed, games and how they end."""
+def game_readouts(state: RunState) -> list[Readout]:
+    """Return speed, games and their outcomes."""
     speed = f"{count(state.metric(names.SPS))}, mean {count(state.average_sps)}"
     games = f"{count(state.progress.games)}, {count(state.metric(names.MEAN_PLIES))} plies"
-    outcomes = " / ".join(percent(state.metric(name)) for name in _OUTCOMES)
+    outcomes = " / ".join(percent(state.metric(name)) for name in names.OUTCOMES)
     limit = percent(state.metric(names.PLY_LIMIT_RATE))
     forced = percent(state.metric(names.FORCED_MOVES), 1)
-    figures = [
-        Figure("plies/s", speed),
-        Figure("games", games),
-        Figure("B / draw / W", outcomes),
-        Figure("at ply limit", f"{limit}, forced {forced}"),
+    readouts = [
+        Readout("plies/s", speed),
+        Readout("games", games),
+        Readout("B / draw / W", outcomes),
+        Readout("at ply limit", f"{limit}, forced {forced}"),
     ]
     if state.metrics.get(names.POOL_SHARE, 0.0) > 0.0:
         share, score = state.metric(names.POOL_SHARE), state.metric(names.POOL_SCORE)
-        figures.append(Figure("earlier selves", f"{percent(share)}, score {percent(score)}"))
-    return figures
+        readouts.append(Readout("vs earlier", f"{percent(share)}, score {percent(score)}"))
+    return readouts
 
 
-def learning_figures(state: RunState) -> list[Figure]:
-    """Losses and what else tells whether learning is healthy."""
+def learning_readouts(state: RunState) -> list[Readout]:
+    """Return losses and other measures of healthy learning."""
 
-    def figure(label: str, name: str) -> Figure:
-        return Figure(label, small(state.metric(name)), state.trend(name))
+    def readout(label: str, name: str) -> Readout:
+        return Readout(label, small(state.metric(name)), state.trend(name))
 
-    figures = [
-        figure("policy loss", names.POLICY_LOSS),
-        figure("value loss", names.VALUE_LOSS),
-        figure("entropy", names.ENTROPY),
-        figure("KL divergence", names.APPROX_KL),
-        figure("clipped", names.CLIP_FRACTION),
-        figure("explained var.", names.EXPLAINED_VARIANCE),
-        figure("gradient norm", names.GRAD_NORM),
+    readouts = [
+        readout("policy loss", names.POLICY_LOSS),
+        readout("value loss", names.VALUE_LOSS),
+        readout("entropy", names.ENTROPY),
+        readout("KL divergence", names.APPROX_KL),
+        readout("clipped", names.CLIP_FRACTION),
+        readout("explained var.", names.EXPLAINED_VARIANCE),
+        readout("gradient norm", names.GRAD_NORM),
     ]
     if skipped := state.metrics.get(names.SKIPPED_MINIBATCHES, 0.0):
-        figures.insert(0, Figure("not finite", f"{count(skipped)} minibatches", style="bold red"))
+        readouts.insert(0, Readout("not finite", f"{count(skipped)} minibatches", style="bold red"))
     if names.EMA_KL in state.metrics:
-        figures.append(Figure("KL to average", small(state.metric(names.EMA_KL))))
-    return figures
+        readouts.append(Readout("KL to average", small(state.metric(names.EMA_KL))))
+    return readouts
 
 
-def schedule_figures(state: RunState) -> list[Figure]:
-    """What changes by schedule, and the memory that is used."""
+def schedule_readouts(state: RunState) -> list[Readout]:
+    """Return scheduled settings and memory."""
     epochs = small(state.metric(names.EPOCHS_DONE))
     return [
-        Figure("learning rate", small(state.metric(names.LEARNING_RATE))),
-        Figure("minibatch", f"{count(state.metric(names.MINIBATCH_SIZE))}, epochs {epochs}"),
-        Figure("entropy weight", small(state.metric(names.ENTROPY_WEIGHT))),
-        Figure("memory", f"{count(state.metric(names.MEMORY))} MB"),
+        Readout("learning rate", small(state.metric(names.LEARNING_RATE))),
+        Readout("minibatch", f"{count(state.metric(names.MINIBATCH_SIZE))}, epochs {epochs}"),
+        Readout("entropy weight", small(state.metric(names.ENTROPY_WEIGHT))),
+        Readout("memory", f"{count(state.metric(names.MEMORY))} MB"),
     ]
 
 
-def figure_lines(figures: Sequence[Figure], width: int, glyphs: Glyphs) -> list[Text]:
-    """Figures one below the other, with a sparkline where there is a past."""
+def readout_lines(readouts: Sequence[Readout], width: int, glyphs: Glyphs) -> list[Text]:
+    """Return one line per readout, with a sparkline of its trend if there is room."""
     room = width - LABEL_WIDTH - VALUE_WIDTH - 2
     lines = []
-    for label, value, trend, style in figures:
+    for label, value, trend, style in readouts:
         line = labelled(label)
         line.append(value, style)
         if trend and room > 3:
@@ -162,13 +214,13 @@ def figure_lines(figures: Sequence[Figure], width: int, glyphs: Glyphs) -> list[
 
 
 def outcome_line(state: RunState, width: int, glyphs: Glyphs) -> Text:
-    """The games of the last rollout as a bar: Black's wins, draws, White's wins."""
-    shares = names.shares(state.metrics, _OUTCOMES)
+    """Return the games of the last rollout as a bar: Black's wins, draws, White's wins."""
+    shares = names.shares(state.metrics, names.OUTCOMES)
     return stacked_bar(shares, _OUTCOME_STYLES, width, glyphs)
 
 
 def time_line(state: RunState, width: int, glyphs: Glyphs) -> Text:
-    """Where the time of the last step went, in a line."""
+    """Return the shares of the last step's time in one line."""
     shares = names.shares(state.metrics, names.TIMES)
     legend = Text()
     for label, share, style, shade in zip(
@@ -184,7 +236,7 @@ def time_line(state: RunState, width: int, glyphs: Glyphs) -> Text:
 
 
 def time_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
-    """The same in a column: a bar, and each part below it."""
+    """Return the shares of the last step's time as a bar, with a line for each below it."""
     shares = names.shares(state.metrics, names.TIMES)
     lines = [stacked_bar(shares, _TIME_STYLES, width, glyphs)]
     for label, name, share, style, shade in zip(
@@ -198,9 +250,9 @@ def time_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def worker_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
-    """How each worker is doing, by its own word; no line without workers."""
+    """Return a line for each worker."""
     lines = []
-    for number in names.workers(state.metrics):
+    for number in names.worker_numbers(state.metrics):
         rate, waiting, games, version, memory = (
             state.metric(names.worker_metric(number, figure)) for figure in names.WORKER_FIGURES
         )
@@ -212,11 +264,11 @@ def worker_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def strength_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
-    """The score against each opponent, from the first evaluation to the last."""
+    """Return a line for each opponent, with the scores of all evaluations."""
     lines = []
     for opponent, results in state.scores.items():
         last = results[-1]
-        line = labelled("vs " + foreign(opponent, glyphs))
+        line = labelled("vs " + displayable(opponent, glyphs))
         line.append(f"{percent(last.score):>5}", "bold")
         line.append(f" {glyphs.plus_minus}{percent(last.margin):<5}")
         if width >= WIDE:
@@ -232,20 +284,20 @@ def strength_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def message_lines(state: RunState, width: int, number: int, glyphs: Glyphs) -> list[Text]:
-    """The last log messages."""
+    """Return the last `number` log messages, one line each."""
     lines = []
     for record in list(state.messages)[-number:] if number > 0 else []:
         style = "yellow" if record.levelno >= logging.WARNING else ""
         style = "bold red" if record.levelno >= logging.ERROR else style
         line = Text().append(f"{clock_time(record)} ", "dim")
         message = record.getMessage().partition("\n")[0]
-        line.append(foreign(message, glyphs), style)
+        line.append(displayable(message, glyphs), style)
         lines.append(fit(line, width, glyphs))
     return lines
 
 
 def board(state: RunState, glyphs: Glyphs) -> Text:
-    """The game of the moment."""
+    """Return the board of a game in progress."""
     if state.board is None:
         return Text()
     return board_rich(state.board.diagram, style=glyphs.lettering, last_move=state.board.last_move)

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from keisei import run_files
 from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_model_weights, playing_weights
@@ -19,7 +20,6 @@ from keisei.errors import CheckpointError, KeiseiError, ModelError, WeightsError
 from keisei.network.model_factory import ONNX_HINT, make_network, network_type, resolve
 from keisei.network.onnx.onnx_model import SUFFIX, load_onnx
 from keisei.network.predictor import Network, Predictor, Weights
-from keisei.runs import run_files
 from keisei.shogi.features import FeatureSpec, feature_spec
 
 logger = logging.getLogger(__name__)

@@ -144,6 +144,19 @@ def build_model(config: ModelConfig, in_planes: int) -> "ActorCritic":
     return model_factory(config.type, in_planes, **config.model_dump(exclude={"type"}))
 
 
+def check_model(config: ModelConfig, in_planes: int) -> None:
+    """Build the model of a configuration without allocating its weights.
+
+    Raises:
+        ModelError: It cannot be built.
+    """
+    resolve(network_type(config.type).model, f"a model of type {config.type!r}")
+    import torch
+
+    with torch.device("meta"):  # shapes without memory
+        build_model(config, in_planes)
+
+
 def make_network(config: AppConfig, device: DeviceConfig) -> Network:
     """Build the network of a configuration, with random weights, ready to predict on `device`."""
     name = config.model.type

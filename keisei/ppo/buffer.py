@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.ppo.advantages import shaped_rewards, two_player_advantages
+from keisei.shared_memory import ArrayLayout
 from keisei.shogi.material import material_potentials
 from keisei.shogi.packed import PACKED
 from keisei.shogi.position import Records
-
-ALIGNMENT: Final = 64
-"""Arrays begin at multiples of this, a processor's cache line."""
 
 
 class _Field(NamedTuple):
@@ -85,13 +83,8 @@ class Experience:
         self.plies, self.games = plies, games
         if memory is None:
             memory = memoryview(bytearray(experience_bytes(plies, games)))
-        offset = 0
-        for field in _FIELDS:
-            shape = (plies, games) if field.is_per_ply else (games,)
-            array: npt.NDArray[np.generic] = np.ndarray(shape, field.dtype, memory, offset)
-            is_record = field.dtype.names is not None
-            setattr(self, field.name, array.view(np.recarray) if is_record else array)
-            offset += _aligned(array.nbytes)
+        for name, array in _layout(plies, games).views(memory).items():
+            setattr(self, name, array)
 
     def __len__(self) -> int:
         """Number of plies of all games together."""
@@ -120,14 +113,16 @@ class Experience:
 
 def experience_bytes(plies: int, games: int) -> int:
     """Memory of an `Experience`, in bytes."""
-    return sum(
-        _aligned(field.dtype.itemsize * games * (plies if field.is_per_ply else 1))
-        for field in _FIELDS
+    return _layout(plies, games).size
+
+
+def _layout(plies: int, games: int) -> ArrayLayout:
+    return ArrayLayout(
+        {
+            field.name: (field.dtype, (plies, games) if field.is_per_ply else (games,))
+            for field in _FIELDS
+        }
     )
-
-
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class ExperienceBuffer(Experience):

@@ -1,34 +1,34 @@
-"""Division of the cores of a machine among learners and their workers."""
+"""Division of a machine's cores between learners and their workers."""
 
 from keisei.config_schema import AppConfig
-from keisei.doctor import usable_cpus
 from keisei.ppo.learner import Ranks
+from keisei.system import usable_cpus
 
 
-def fair_number(limit: int, games: int) -> int:
-    """Largest number of workers, at most `limit`, that divides the games evenly.
+def largest_divisor(number: int, *, limit: int) -> int:
+    """Return the largest divisor of `number` that is at most `limit`.
 
-    >>> fair_number(7, 256)
+    >>> largest_divisor(256, limit=7)
     4
     """
-    return next(number for number in range(limit, 0, -1) if games % number == 0)
+    return next(divisor for divisor in range(limit, 0, -1) if number % divisor == 0)
 
 
 def learner_cores(ranks: Ranks) -> int:
-    """Cores of this machine for one learner and its workers; learners share them evenly."""
+    """Return the cores for one learner and its workers: learners on a machine share them evenly."""
     return max(1, usable_cpus() // ranks.local_size)
 
 
 def worker_cores(ranks: Ranks, *, on_cpu: bool) -> int:
-    """Cores of a learner's workers: all of its cores, except one if it computes on the CPU."""
+    """Return the cores for a learner's workers: all but one if the learner is on the CPU itself."""
     return max(1, learner_cores(ranks) - on_cpu)
 
 
 def number_of_workers(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
-    """Number of workers according to the settings; 0: the learner plays the games itself.
+    """Return the number of workers; 0: the learner plays the games itself.
 
-    ``auto``: one for each core that the learner leaves to them, fewer if the games do not divide
-    evenly.
+    ``auto`` is one worker for each core that the learner leaves to them, or fewer if the games
+    cannot be divided evenly.
     """
     wanted = config.parallel.num_workers
     if wanted == 0 and config.parallel.backend == "ray":
@@ -37,13 +37,13 @@ def number_of_workers(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
         return wanted
     threads = config.parallel.worker_threads or 1
     limit = max(1, worker_cores(ranks, on_cpu=on_cpu) // threads)
-    return fair_number(limit, config.env.num_games)
+    return largest_divisor(config.env.num_games, limit=limit)
 
 
 def learner_threads(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
-    """Threads of the learner's network: the cores that its workers do not use.
+    """Return the threads of the learner's network: one for each core that no worker takes.
 
-    Workers of a cluster may all be on other machines, so none are reserved for them.
+    Workers on a Ray cluster may all be on other machines, so they take none.
     """
     if config.device.torch_threads:
         return config.device.torch_threads

@@ -9,8 +9,8 @@ PATIENCE: Final = 0.2
 """Fraction of the time limit by which a run may fall behind before its schedules notice."""
 
 
-def fraction_done(plies: float, time: float) -> float:
-    """Fraction of a run that is done, from 0 to 1, for its schedules.
+def schedule_fraction(plies: float, time: float) -> float:
+    """Return the fraction of a run, 0 to 1, that its schedules follow.
 
     It is the fraction of its plies, and nothing else, as long as the run keeps pace with its time
     limit: then it can be repeated and resumed bit by bit, whatever the clock says. On a machine too

@@ -1,50 +1,64 @@
-"""The checkpoints and sample games that a run has left on disk."""
+"""Checkpoints, sample games and ratings that a run has left on disk, for the dashboard."""
 
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from keisei.checkpoints.rotation import list_checkpoints, rank
+import orjson
+
+from keisei import run_files
 from keisei.errors import KeiseiError
-from keisei.metric_names import Strength
-from keisei.runs import run_files
 from keisei.runs.folder import OutsideError, RunsFolder
-from keisei.runs.run_reader import RunData
-from keisei.shogi.types import Diagram, Move
+from keisei.runs.journal import ScoreEstimate
+from keisei.runs.run_reader import RunReader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from keisei.evaluation.ladder import Ladder
+    from keisei.evaluation.results import Conditions
+    from keisei.shogi.types import Diagram, Move
 
 _MANIFEST: Final = "manifest.json"
-"""A checkpoint is complete if it has one: see `keisei.checkpoints.manifest`, which needs torch."""
+"""File that a complete checkpoint has: see `keisei.checkpoints.manifest`."""
+
+MAX_GAMES: Final = 200
+"""Maximum number of sample games that are listed."""
+
+_GAME_FILE: Final = re.compile(r"update-(\d+)-(.+)\.kif")
 
 
-class Playable(NamedTuple):
+class RunCheckpoint(NamedTuple):
     """A checkpoint on disk."""
 
     name: str
     timestep: int
     update: int | None
-    """Updates of the network, where the journal tells."""
+    """Updates of the network; None if the journal does not mention the checkpoint."""
 
     seconds: float | None
-    """Seconds of training, where the journal tells."""
+    """Seconds of training; None if the journal does not mention the checkpoint."""
 
-    scores: dict[str, Strength]
-    """Of the evaluation of the same network, if there was one."""
+    scores: dict[str, ScoreEstimate]
+    """Scores of the same network by opponent; empty if it was not evaluated."""
 
 
-def playable(folder: RunsFolder, run: RunData) -> list[Playable]:
-    """The checkpoints of a run that are complete, the newest first."""
+def list_run_checkpoints(folder: RunsFolder, run: RunReader) -> list[RunCheckpoint]:
+    """Return the complete checkpoints of a run, newest first."""
+    from keisei.checkpoints.rotation import list_checkpoints, rank  # slow to import
+
     try:
         paths = list_checkpoints(folder.resolve(run.name, run_files.CHECKPOINTS))
     except KeiseiError:
         return []
-    scores = {found.update: dict(found.scores) for found in run.evaluations}
-    told = {saved.path.rpartition("/")[2]: saved for saved in reversed(run.saved)}
+    scores = {evaluation.update: dict(evaluation.scores) for evaluation in run.evaluations}
+    journaled = {saved.path.rpartition("/")[2]: saved for saved in reversed(run.checkpoints)}
     found = []
     for path in reversed(paths):
-        if not _is_there(folder, run.name, path.name):
+        if not _is_complete(folder, run.name, path.name):
             continue
-        saved = told.get(path.name)
+        saved = journaled.get(path.name)
         found.append(
-            Playable(
+            RunCheckpoint(
                 name=path.name,
                 timestep=rank(path)[0],
                 update=saved.update if saved else None,
@@ -55,21 +69,15 @@ def playable(folder: RunsFolder, run: RunData) -> list[Playable]:
     return found
 
 
-def _is_there(folder: RunsFolder, run: str, name: str) -> bool:
+def _is_complete(folder: RunsFolder, run: str, name: str) -> bool:
     try:
         return folder.resolve(run, run_files.CHECKPOINTS, name, _MANIFEST).is_file()
     except (OSError, OutsideError):
         return False
 
 
-MOST_GAMES: Final = 200
-"""Games that are listed, the newest first."""
-
-_NAME: Final = re.compile(r"update-(\d+)-(.+)\.kif")
-
-
 class GameFile(NamedTuple):
-    """A game that can be opened."""
+    """A sample game on disk."""
 
     file: str
     update: int
@@ -83,20 +91,21 @@ class Frame(NamedTuple):
     diagram: "Diagram"
     last_move: "Move | None"
     check_square: int | None
+    """Square of the king in check; None if there is no check."""
 
 
 class OpenedGame(NamedTuple):
-    """A game to play through."""
+    """A game with all its positions."""
 
     black: str
     white: str
     ending: str
     frames: tuple[Frame, ...]
-    """The first is the start, each next one a move later."""
+    """The start position, then the position after each move."""
 
 
 def list_games(folder: RunsFolder, name: str) -> list[GameFile]:
-    """The games of a run, the newest evaluation first."""
+    """Return the sample games of a run, newest evaluation first."""
     try:
         directory = folder.resolve(name, run_files.GAMES)
         names = [path.name for path in directory.iterdir()]
@@ -105,16 +114,16 @@ def list_games(folder: RunsFolder, name: str) -> list[GameFile]:
     found = [
         GameFile(file, int(match[1]), match[2])
         for file in names
-        if (match := _NAME.fullmatch(file)) is not None
+        if (match := _GAME_FILE.fullmatch(file)) is not None
     ]
-    return sorted(found, key=lambda game: (-game.update, game.players))[:MOST_GAMES]
+    return sorted(found, key=lambda game: (-game.update, game.players))[:MAX_GAMES]
 
 
 def open_game(folder: RunsFolder, name: str, file: str) -> OpenedGame:
-    """Play a game through.
+    """Return a sample game with all its positions.
 
     Raises:
-        KeiseiError: There is no such game, or it cannot be read.
+        KeiseiError: The game does not exist, or cannot be read.
     """
     from keisei.shogi.game import ShogiGame
     from keisei.shogi.notation.files import load_game
@@ -124,7 +133,7 @@ def open_game(folder: RunsFolder, name: str, file: str) -> OpenedGame:
         raise KeiseiError(f"there is no game {file} of {name}")
     path = folder.resolve(name, run_files.GAMES, file)
     if not path.is_file():
-        raise KeiseiError(f"{file} is no ordinary file")
+        raise KeiseiError(f"{file} is not a regular file")
     record = load_game(path)
     game = ShogiGame(record.start)
     frames = [Frame(game.diagram, None, game.checked_king)]
@@ -137,3 +146,64 @@ def open_game(folder: RunsFolder, name: str, file: str) -> OpenedGame:
         ending="" if record.result is None else record.result.ending.value,
         frames=tuple(frames),
     )
+
+
+class CheckpointRating(NamedTuple):
+    """Elo of a checkpoint with its 95 % interval."""
+
+    timestep: int
+    elo: float
+    low: float
+    high: float
+
+
+class RunRatings(NamedTuple):
+    """Elo ratings of a run's checkpoints, as ``keisei evaluate`` wrote them."""
+
+    anchor: str
+    """Player whose rating is 0."""
+
+    checkpoints: tuple[CheckpointRating, ...]
+    opponents: tuple[tuple[str, float], ...]
+    """Names and ratings, strongest first."""
+
+
+def read_ratings(folder: RunsFolder, name: str) -> RunRatings | None:
+    """Return the ratings of a run's checkpoints; None if they have not been measured."""
+    data = folder.read(name, run_files.STRENGTH)
+    try:
+        fields = orjson.loads(data or b"")
+        return RunRatings(
+            str(fields["anchor"]),
+            tuple(
+                CheckpointRating(
+                    int(point["timestep"]),
+                    float(point["elo"]),
+                    float(point["low"]),
+                    float(point["high"]),
+                )
+                for point in fields["checkpoints"]
+            ),
+            tuple((str(other["name"]), float(other["elo"])) for other in fields["opponents"]),
+        )
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return None
+
+
+def read_ladder(path: "Path", conditions: "Conditions | None") -> "tuple[Ladder, list[Conditions]]":
+    """Return (ladder of all players under some conditions, all conditions with games).
+
+    Args:
+        path: file of the stored results.
+        conditions: the games that count; those with the most games if None.
+
+    Raises:
+        KeiseiError: The results do not exist, or cannot be read.
+    """
+    # Half a second to import, which only the ladder page needs.
+    from keisei.evaluation import ladder, results
+
+    with results.ResultStore(path) as store:
+        known = [found for found, _ in store.conditions()]
+        chosen = conditions or (known[0] if known else results.Conditions())
+        return ladder.read_ladder(store, chosen), known

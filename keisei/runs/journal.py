@@ -1,22 +1,28 @@
-"""Reading a file that another process appends to, without ever reading a line twice.
+"""The journal of a run, ``metrics.jsonl``: its lines, and how they are read while it grows.
 
-Only whole lines are handed out: what the writer has begun is left for the next time. A file that
-was cut or replaced, as a resumed run does with its journal, is read anew.
+Each line is a JSON object, a `JournalEntry`. `JournalReader` is the one way to follow a journal
+that another process appends to: it returns each complete line once, in chunks of bounded size.
+`rewind` shortens a journal when its run is resumed from an earlier checkpoint.
 """
 
 import json
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 
-from keisei.runs import run_files
+from keisei import run_files
+from keisei.callbacks import Progress
+from keisei.metric_names import EVALUATION_PREFIX, evaluation_metric, finite
 from keisei.system import read_bytes, write_atomically
+
+if TYPE_CHECKING:
+    from keisei.evaluation.score import Score
 
 logger = logging.getLogger(__name__)
 
@@ -26,68 +32,99 @@ EVALUATION: Final = "evaluation"
 CHECKPOINT: Final = "checkpoint"
 END: Final = "end"
 
+STEP_LINE: Final = b'{"event":"step",'
+"""Beginning of the lines of training steps, which most lines are."""
+
 FINISHED_REASONS: Final = frozenset({"finished", "time limit"})
-"""Why a run may end that has done what it was asked to do."""
+"""End reasons of a run that has done all it should."""
 
 INTERRUPTED: Final = "interrupted"
-"""The reason when the user ended the run."""
+"""End reason of a run that the user stopped."""
 
+MAX_NUMBER: Final = 1e15
+"""Upper bound of counts and times: a million plies a second for thirty years is less."""
 
-LARGEST: Final = 1e15
-"""What is counted or timed is less: a million plies a second for thirty years."""
+CHUNK_BYTES: Final = 2 << 20
+"""Default size of a chunk, about ten milliseconds of work; longer lines are skipped."""
+
+_CONTEXT_BYTES: Final = 64
+"""Bytes before the reading position that are compared to notice that a file was replaced."""
 
 
 def is_orderly_end(reason: str) -> bool:
-    """Whether a run ended as it or its user wanted, not by an error."""
+    """Return whether a run ended as it or its user wanted, not by an error."""
     return reason in FINISHED_REASONS or reason == INTERRUPTED
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One line of the journal."""
+class JournalEntry:
+    """One line of a journal."""
 
     event: str
+    """`START`, `STEP`, `EVALUATION`, `CHECKPOINT` or `END`."""
+
     update: int
     timestep: int
     total_timesteps: int
     games: int
     seconds: float
     time: float
-    """When it was written, in seconds since 1970."""
+    """When the line was written, in seconds since 1970."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
+    """Metrics of a step or an evaluation."""
+
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """Properties of the session, in a start."""
+
     path: str = ""
+    """Path of a checkpoint in the run's directory, with slashes."""
+
     reason: str = ""
+    """Reason of an end."""
+
+    def progress(self, max_minutes: float = 0.0) -> Progress:
+        """Return how far the run was; the journal does not hold its time limit."""
+        return Progress(
+            timestep=self.timestep,
+            total_timesteps=self.total_timesteps,
+            update=self.update,
+            games=self.games,
+            seconds=self.seconds,
+            max_minutes=max_minutes,
+        )
 
     def to_line(self) -> bytes:
-        """The line with its newline. Only the fields that say something are written."""
+        """Return the entry as a line with its newline; empty fields are left out."""
         fields = {key: value for key, value in vars(self).items() if value not in ({}, "")}
         if self.metrics:
-            fields["metrics"] = {name: _number(value) for name, value in self.metrics.items()}
+            fields["metrics"] = {
+                name: float(value) if math.isfinite(value) else None
+                for name, value in self.metrics.items()
+            }
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
         return text.encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
-        """Read a line; raises `ValueError` if it is torn or no entry."""
+        """Parse a line; raises `ValueError` if it is torn or not an entry."""
         try:
             return cls.from_fields(json.loads(line))
         except RecursionError:
-            raise ValueError("no entry of a journal: too deep") from None
+            raise ValueError("not a journal entry: nested too deeply") from None
 
     @classmethod
     def from_fields(cls, fields: Any) -> Self:
-        """Read what a line holds as JSON; raises `ValueError` if that is no entry."""
+        """Convert the JSON value of a line; raises `ValueError` if it is not an entry."""
         try:
             return cls(
                 event=str(fields["event"]),
-                update=int(_known_number(fields["update"])),
-                timestep=int(_known_number(fields["timestep"])),
-                total_timesteps=int(_known_number(fields["total_timesteps"])),
-                games=int(_known_number(fields["games"])),
-                seconds=float(_known_number(fields["seconds"])),
-                time=float(_known_number(fields["time"])),
+                update=int(_bounded(fields["update"])),
+                timestep=int(_bounded(fields["timestep"])),
+                total_timesteps=int(_bounded(fields["total_timesteps"])),
+                games=int(_bounded(fields["games"])),
+                seconds=float(_bounded(fields["seconds"])),
+                time=float(_bounded(fields["time"])),
                 metrics={
                     str(name): math.nan if value is None else float(value)
                     for name, value in fields.get("metrics", {}).items()
@@ -97,40 +134,36 @@ class Entry:
                 reason=str(fields.get("reason", "")),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(f"no entry of a journal: {error!r}") from error
+            raise ValueError(f"not a journal entry: {error!r}") from error
 
 
-def _known_number(value: Any) -> float:
-    """A number that can be reckoned with: a count of something, or a time."""
-    if not isinstance(value, int | float) or not abs(value) <= LARGEST:  # NaN is neither
-        raise ValueError(f"no entry of a journal: {value!r} is no number up to {LARGEST:g}")
+def _bounded(value: Any) -> float:
+    """Return a count or a time; raises `ValueError` for anything else, NaN included."""
+    if not isinstance(value, int | float) or not abs(value) <= MAX_NUMBER:
+        raise ValueError(f"not a journal entry: {value!r} is not a number up to {MAX_NUMBER:g}")
     return value
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _lines(data: bytes) -> Iterator[tuple[bytes, Entry | None]]:
-    """The lines of a journal, each with its entry; None for one that cannot be read."""
+def parse_lines(data: bytes) -> Iterator[tuple[bytes, JournalEntry | None]]:
+    """Yield each line that is not blank with its entry; None for one that cannot be parsed."""
     for line in data.split(b"\n"):
         if line.strip():
             try:
-                yield line, Entry.from_line(line)
+                yield line, JournalEntry.from_line(line)
             except ValueError:
                 yield line, None
 
 
 def rewind(path: Path, update: int) -> None:
-    """Make a journal end at an update, so that a resumed run can go on from there.
+    """Shorten a journal to the entries up to an update, from which its run is resumed.
 
-    Drops what a killed session wrote after the checkpoint that the run goes on from, and a torn
-    last line. The file is replaced as a whole, or stays as it was.
+    Drops what a killed session wrote after its last checkpoint, and torn lines. The file is
+    replaced as a whole, or stays as it was.
     """
     if not path.exists():
         return
     data = read_bytes(path)
-    lines = list(_lines(data))
+    lines = list(parse_lines(data))
     kept = [line for line, entry in lines if entry is not None and entry.update <= update]
     if len(kept) == len(lines) and data.endswith(b"\n"):
         return
@@ -138,157 +171,145 @@ def rewind(path: Path, update: int) -> None:
     torn = sum(entry is None for _, entry in lines)
     later = len(lines) - len(kept) - torn
     logger.info(
-        "%s: dropped %d lines later than update %d, and %d torn", path.name, later, update, torn
+        "%s: dropped %d lines after update %d, and %d torn lines", path.name, later, update, torn
     )
 
 
-@dataclass(frozen=True)
-class History:
-    """A run as its journal tells it."""
-
-    entries: tuple[Entry, ...]
-    broken_lines: int = 0
-    """Lines that could not be read: a run that was killed may leave half a line."""
-
-    @classmethod
-    def read(cls, run_directory: Path) -> Self:
-        """Read the journal of a run; raises `FileAccessError` where there is none."""
-        entries = [entry for _, entry in _lines(read_bytes(run_directory / run_files.METRICS))]
-        readable = tuple(entry for entry in entries if entry is not None)
-        return cls(readable, broken_lines=len(entries) - len(readable))
-
-    @cached_property
-    def steps(self) -> tuple[Entry, ...]:
-        """The steps of training, each update once."""
-        return _latest_by_update(entry for entry in self.entries if entry.event == STEP)
-
-    @cached_property
-    def evaluations(self) -> tuple[Entry, ...]:
-        """The evaluations, each update once."""
-        return _latest_by_update(entry for entry in self.entries if entry.event == EVALUATION)
-
-    @property
-    def furthest(self) -> Entry:
-        """The entry that tells how far the run has come; there must be one.
-
-        That need not be the last: an evaluation in the background tells of an earlier moment.
-        """
-        return max(reversed(self.entries), key=lambda entry: entry.update)
-
-    @property
-    def starts(self) -> tuple[Entry, ...]:
-        """The beginnings of sessions: the first, and one for each resume."""
-        return tuple(entry for entry in self.entries if entry.event == START)
-
-    @property
-    def end(self) -> Entry | None:
-        """How the last session ended; None while it goes on, or if it was killed."""
-        for entry in reversed(self.entries):
-            if entry.event == START:
-                return None
-            if entry.event == END:
-                return entry
-        return None
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """What the last session said about itself."""
-        starts = self.starts
-        return starts[-1].facts if starts else {}
-
-    def series(self, name: str) -> tuple[list[int], list[float]]:
-        """A metric over time: (timesteps, values), steps without a finite value left out."""
-        points = [
-            (step.timestep, step.metrics[name])
-            for step in self.steps
-            if math.isfinite(step.metrics.get(name, math.nan))
-        ]
-        return [timestep for timestep, _ in points], [value for _, value in points]
-
-
-def _latest_by_update(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Entries in the order of their updates; of several of one update, the one written last.
-
-    A session that is resumed right at an evaluation writes that one a second time.
-    """
-    by_update = {entry.update: entry for entry in entries}
-    return tuple(by_update[update] for update in sorted(by_update))
-
-
-PIECE_BYTES: Final = 2 << 20
-"""How much is read at a time: some ten milliseconds of work. No line is as long."""
-
-_SEEN_BYTES: Final = 64
-"""So much before the place where reading goes on has to be what it was."""
-
-
-class Piece(NamedTuple):
-    """What has been read."""
+class Chunk(NamedTuple):
+    """Consecutive lines of a journal, as `JournalReader.read` returns them."""
 
     data: bytes
-    """Whole lines, each with its newline."""
+    """Complete lines, each with its newline."""
 
-    is_anew: bool
-    """Whether the file is another one now: what was read from it before is void."""
+    is_restarted: bool
+    """Whether the file was replaced: what was read from it before is void."""
 
-    left: int
+    bytes_left: int
     """Bytes of the file that have not been read yet."""
 
     @property
     def lines(self) -> list[bytes]:
-        """Without their newlines."""
+        """The lines without their newlines."""
         return self.data.split(b"\n")[:-1]
 
+    @property
+    def entries(self) -> list[JournalEntry]:
+        """The entries of all lines that can be parsed."""
+        return [entry for _, entry in parse_lines(self.data) if entry is not None]
 
-class LineReader:
-    """Remembers how far a file was read."""
+
+class JournalReader:
+    """Reads a file that another process appends to, each complete line once.
+
+    A line that is still being written is left for the next call. A file that was shortened or
+    replaced, as by a resumed run, is read again from its beginning.
+    """
 
     def __init__(self, open_file: Callable[[], AbstractContextManager[BinaryIO]]) -> None:
         self._open = open_file
-        self._offset = 0
         self._identity: tuple[int, int] | None = None
-        self._seen = b""
+        self._context = b""
+        self.offset = 0
+        """Bytes that have been read."""
+
         self.size = 0
-        """How large the file was when it was last looked at."""
+        """Size of the file at the last call of `read`."""
 
-    @property
-    def offset(self) -> int:
-        """How far the file has been read."""
-        return self._offset
+    @classmethod
+    def of_run(cls, run_directory: Path) -> Self:
+        """Return a reader of the journal of a run, which need not exist yet."""
+        return cls(partial((run_directory / run_files.METRICS).open, "rb"))
 
-    def read(self, most: int = PIECE_BYTES) -> Piece:
-        """The next whole lines, from at most so many bytes.
+    def read(self, max_bytes: int = CHUNK_BYTES) -> Chunk:
+        """Return the next complete lines within `max_bytes`.
 
         Raises `OSError` if the file cannot be read.
         """
         with self._open() as file:
             status = os.fstat(file.fileno())
-            is_anew = self._was_replaced(file, status)
-            if is_anew:
-                self._offset, self._seen = 0, b""
+            is_restarted = self._was_replaced(file, status)
+            if is_restarted:
+                self.offset, self._context = 0, b""
             self._identity = (status.st_dev, status.st_ino)
             self.size = status.st_size
-            file.seek(self._offset)
-            data = file.read(min(most, max(0, self.size - self._offset)))
+            file.seek(self.offset)
+            data = file.read(min(max_bytes, max(0, self.size - self.offset)))
         end = data.rfind(b"\n") + 1
         if end == 0:
-            # No line ends here. Either it will, or this is no line: then it is passed over.
-            if len(data) < most:
-                return Piece(b"", is_anew, 0)
-            self._advance(data)
-            return Piece(b"", is_anew, self.size - self._offset)
+            if len(data) < max_bytes:  # nothing, or the beginning of a line
+                return Chunk(b"", is_restarted, 0)
+            self._advance(data)  # too long for a line: skipped
+            return Chunk(b"", is_restarted, self.size - self.offset)
         data = data[:end]
         self._advance(data)
-        return Piece(data, is_anew, self.size - self._offset)
+        return Chunk(data, is_restarted, self.size - self.offset)
 
     def _advance(self, data: bytes) -> None:
-        self._offset += len(data)
-        self._seen = (self._seen + data[-_SEEN_BYTES:])[-_SEEN_BYTES:]
+        self.offset += len(data)
+        self._context = (self._context + data[-_CONTEXT_BYTES:])[-_CONTEXT_BYTES:]
 
     def _was_replaced(self, file: BinaryIO, status: os.stat_result) -> bool:
         if self._identity is None:
             return False
-        if self._identity != (status.st_dev, status.st_ino) or status.st_size < self._offset:
+        if self._identity != (status.st_dev, status.st_ino) or status.st_size < self.offset:
             return True
-        file.seek(self._offset - len(self._seen))
-        return file.read(len(self._seen)) != self._seen
+        file.seek(self.offset - len(self._context))
+        return file.read(len(self._context)) != self._context
+
+
+class ScoreEstimate(NamedTuple):
+    """Score against an opponent with its 95 % interval, as the metrics of an evaluation hold it."""
+
+    score: float
+    """Points per game, a draw being half a point."""
+
+    low: float
+    high: float
+    as_black: float
+    as_white: float
+    games: int
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+
+def evaluation_metrics(scores: "Mapping[str, Score]") -> dict[str, float]:
+    """Return the metrics of an evaluation by name; opponents without games are left out."""
+    metrics: dict[str, float] = {}
+    for opponent, score in scores.items():
+        if score.games == 0:
+            continue
+        low, high = score.interval
+        wins, draws, losses = score.total
+        values = {"score": score.score, "low": low, "high": high}
+        for name, (won, drawn, lost) in (("as_black", score.black), ("as_white", score.white)):
+            if won + drawn + lost:
+                values[name] = (won + drawn / 2) / (won + drawn + lost)
+        values |= {"wins": wins, "draws": draws, "losses": losses}
+        metrics |= {evaluation_metric(opponent, name): value for name, value in values.items()}
+    return metrics
+
+
+def score_estimates(metrics: Mapping[str, float]) -> dict[str, ScoreEstimate]:
+    """Return the scores by opponent that `evaluation_metrics` made into metrics."""
+    found = {}
+    for name, score in metrics.items():
+        opponent, _, last = name.removeprefix(EVALUATION_PREFIX).rpartition("/")
+        if not name.startswith(EVALUATION_PREFIX) or last != "score":
+            continue
+
+        def value(figure: str, default: float = math.nan, *, of: str = opponent) -> float:
+            return metrics.get(evaluation_metric(of, figure), default)
+
+        games = sum(value(figure, 0.0) for figure in ("wins", "draws", "losses"))
+        found[opponent] = ScoreEstimate(
+            score,
+            low=value("low"),
+            high=value("high"),
+            as_black=value("as_black"),
+            as_white=value("as_white"),
+            games=round(finite(games)),
+        )
+    return found

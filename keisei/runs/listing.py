@@ -1,6 +1,6 @@
-"""The runs in a directory: what their files tell about each, without loading any model.
+"""Overviews of runs, read from their files alone.
 
-Reading needs neither numba nor torch, so that ``keisei runs`` answers at once.
+Needs neither Numba nor torch, so that ``keisei runs`` answers at once.
 """
 
 import time
@@ -9,33 +9,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from keisei import run_files
+from keisei.callbacks import Progress
 from keisei.errors import KeiseiError
-from keisei.metric_names import Strength, strengths
-from keisei.runs import run_files
-from keisei.runs.journal import (
-    FINISHED_REASONS,
-    INTERRUPTED,
-    Entry,
-    History,
-)
+from keisei.runs.history import RunStatus, read_status
+from keisei.runs.journal import FINISHED_REASONS, INTERRUPTED, JournalEntry, ScoreEstimate
 
-State = Literal["finished", "running", "interrupted", "failed", "broken"]
+StateName = Literal["finished", "running", "interrupted", "failed", "broken"]
 
-_SILENCE: Final = 120.0
-"""Seconds without a word after which a run counts as killed, if its steps are not as slow."""
+_SILENCE_TIMEOUT: Final = 120.0
+"""Seconds without a new line after which a run counts as killed, unless its steps are slow."""
 
-_SLOW_STEPS: Final = 10.0
-"""A run whose steps are slow may be silent for so many of them: it may be evaluating."""
+_SILENCE_STEPS: Final = 10.0
+"""Steps after which a silent run counts as killed: it may be evaluating in between."""
 
 
 @dataclass(frozen=True)
-class ListedRun:
-    """A run in a few words."""
+class RunOverview:
+    """A run in one row of a table."""
 
     name: str
-    state: State
+    state: StateName
     note: str = ""
-    """Why it is broken or has failed."""
+    """Why the run is broken or has failed."""
 
     timestep: int = 0
     total_timesteps: int = 0
@@ -45,17 +41,39 @@ class ListedRun:
     started: float = 0.0
     """When its first session began, in seconds since 1970."""
 
-    scores: Mapping[str, Strength] = field(default_factory=dict)
-    """The last result against each opponent."""
+    scores: Mapping[str, ScoreEstimate] = field(default_factory=dict)
+    """Latest score against each opponent."""
 
     model: str = ""
-    """Its kind and size, such as ``resnet 2x64``."""
+    """Type and size of the network, such as ``resnet 2x64``."""
 
     parameters: int | None = None
+    last_written: float = 0.0
+    """When the last line of its journal was written, in seconds since 1970."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Metrics of the last step."""
+
+    max_minutes: float = 0.0
+    """Time limit of the run in minutes; 0 for none."""
+
+    @property
+    def fraction_done(self) -> float:
+        """Fraction of the run that is over, 0 to 1: see `Progress.fraction_done`."""
+        return Progress(
+            timestep=self.timestep,
+            total_timesteps=self.total_timesteps,
+            update=self.update,
+            games=self.games,
+            seconds=self.seconds,
+            max_minutes=self.max_minutes,
+        ).fraction_done
 
     def as_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Return what ``keisei runs --json`` prints of the run."""
         fields = dict(vars(self))
+        for name in ("last_written", "metrics", "max_minutes"):
+            del fields[name]
         fields["scores"] = {
             opponent: {"score": result.score, "low": result.low, "high": result.high,
                        "games": result.games}
@@ -64,32 +82,36 @@ class ListedRun:
         return fields
 
 
-def list_runs(root: Path, *, now: float | None = None) -> list[ListedRun]:
-    """All runs of a directory, the oldest first; directories that are no runs, broken, last."""
+def list_runs(root: Path, *, now: float | None = None) -> list[RunOverview]:
+    """Return all runs of a directory, oldest first; subdirectories without a run come last."""
     if not root.is_dir():
-        raise KeiseiError(f"there is no directory {root}; `keisei train` makes runs")
+        raise KeiseiError(f"there is no directory {root}; `keisei train` creates runs")
     directories = sorted(path for path in root.iterdir() if path.is_dir())
-    runs = [summarize(path, now=time.time() if now is None else now) for path in directories]
+    runs = [read_overview(path, now=time.time() if now is None else now) for path in directories]
     return sorted(runs, key=lambda run: (run.state == "broken", run.started))
 
 
-def summarize(run_directory: Path, *, now: float) -> ListedRun:
-    """What the files of a run tell, whatever state they are in; `now` is in seconds since 1970."""
-    name = run_directory.name
+def read_overview(run_directory: Path, *, now: float) -> RunOverview:
+    """Return the overview of a run in any state; `now` is in seconds since 1970."""
     try:
-        history = History.read(run_directory)
+        status = read_status(run_directory)
         config = run_files.read_config(run_directory)
     except KeiseiError as error:
-        return ListedRun(name, "broken", note=str(error))
-    if not history.entries:
-        return ListedRun(name, "broken", note=f"{run_files.METRICS} has no readable line")
-    furthest = history.furthest
-    state, note = run_state(history.end, history.entries[-1], now)
-    scores: dict[str, Strength] = {}
-    for evaluation in history.evaluations:
-        scores |= strengths(evaluation.metrics)
-    parameters = history.facts.get("parameters")
-    return ListedRun(
+        return RunOverview(run_directory.name, "broken", note=str(error))
+    return make_overview(run_directory.name, status, config, now=now)
+
+
+def make_overview(
+    name: str, status: RunStatus, config: Mapping[str, Any], *, now: float
+) -> RunOverview:
+    """Return the overview of a run with a known status and settings."""
+    first, last, furthest = status.first, status.last, status.furthest
+    if first is None or last is None or furthest is None:
+        note = f"{run_files.METRICS} has no readable line yet"
+        return RunOverview(name, "broken", note=note, model=model_name(config))
+    state, note = _state(status.end, last, now)
+    parameters = status.facts.get("parameters")
+    return RunOverview(
         name=name,
         state=state,
         note=note,
@@ -98,30 +120,40 @@ def summarize(run_directory: Path, *, now: float) -> ListedRun:
         update=furthest.update,
         games=furthest.games,
         seconds=furthest.seconds,
-        started=history.entries[0].time,
-        scores=scores,
+        started=first.time,
+        scores=dict(status.scores),
         model=model_name(config),
         parameters=parameters if isinstance(parameters, int) else None,
+        last_written=last.time,
+        metrics=dict(status.metrics),
+        max_minutes=_max_minutes(config),
     )
 
 
-def run_state(end: Entry | None, last: Entry, now: float) -> tuple[State, str]:
-    """(the state of a run, why) by its end, if it has come, and its last sign of life."""
+def _state(end: JournalEntry | None, last: JournalEntry, now: float) -> tuple[StateName, str]:
+    """Return (state, note) of a run by its end, if there is one, and its last entry."""
     if end is not None:
         if end.reason in FINISHED_REASONS:
             return "finished", ""
         return ("interrupted", "") if end.reason == INTERRUPTED else ("failed", end.reason)
-    # A run that was killed could not say so. It is taken for running while it wrote not long ago.
-    per_step = last.seconds / last.update if last.update else 0.0
-    if now - last.time <= max(_SILENCE, _SLOW_STEPS * per_step):
+    # A killed run leaves no end. It counts as running while its last line is recent.
+    seconds_per_step = last.seconds / last.update if last.update else 0.0
+    if now - last.time <= max(_SILENCE_TIMEOUT, _SILENCE_STEPS * seconds_per_step):
         return "running", ""
     return "interrupted", "killed"
 
 
 def model_name(config: Mapping[str, Any]) -> str:
-    """The kind and size of a run's network, such as ``resnet 2x64``."""
+    """Return the type and size of a run's network, such as ``resnet 2x64``."""
     model = config.get("model")
     if not isinstance(model, dict):
         return ""
     kind, depth, width = (model.get(key) for key in ("type", "tower_depth", "tower_width"))
     return f"{kind} {depth}x{width}"
+
+
+def _max_minutes(config: Mapping[str, Any]) -> float:
+    """Return the time limit in a run's settings; 0 for none, or one that is not a number."""
+    run = config.get("run")
+    limit = run.get("max_minutes") if isinstance(run, dict) else None
+    return float(limit) if isinstance(limit, int | float) and 0.0 < limit < 1e15 else 0.0

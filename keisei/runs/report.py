@@ -1,4 +1,7 @@
-"""``report.html``: a run on one page, made from its files alone, so it can be made again later."""
+"""``report.html``: a run on one page, written from the run's files alone.
+
+It can therefore be written again at any time, by ``write_report``.
+"""
 
 import base64
 import logging
@@ -9,7 +12,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from keisei import __version__
+from keisei import __version__, run_files
 from keisei import metric_names as names
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import manner_of_play
@@ -20,22 +23,26 @@ from keisei.formats import (
     percent,
     short_count,
 )
-from keisei.metric_names import strengths
-from keisei.runs import run_files
-from keisei.runs.journal import History
+from keisei.runs.history import History
+from keisei.runs.journal import score_estimates
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.render.svg import board_svg
 from keisei.system import write_atomically
-from keisei.training.callbacks import Callback, TrainingEnd
 
 logger = logging.getLogger(__name__)
+
+BOARD_SIZE: Final = 420
+"""Height of the sample game's board in pixels."""
+
+MAX_GAMES: Final = 60
+"""Maximum number of games that the report links to, newest first."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot that has been drawn."""
+    """A plot as a PNG file."""
 
     name: str
     title: str
@@ -45,25 +52,25 @@ class Picture:
 
 @dataclass(frozen=True)
 class SampleGame:
-    """A game to show."""
+    """A sample game that the report shows."""
 
     file: str
-    """Its file, as seen from the report."""
+    """Path relative to the report."""
 
     title: str
     ending: str
-    """In words, such as ``mate, Black won after 87 moves``."""
+    """Such as ``mate: Black won after 87 moves``."""
 
     moves: str
-    """All moves, in USI notation."""
+    """All moves in USI notation."""
 
     svg: str
-    """The last position."""
+    """Final position as SVG."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that the page shows."""
+    """Content of the page."""
 
     name: str
     config: Mapping[str, Any]
@@ -71,7 +78,7 @@ class Report:
     pictures: tuple[Picture, ...]
     sample: SampleGame | None
     games: tuple[str, ...]
-    """Files of the games, as seen from the report."""
+    """Paths of the games relative to the report."""
 
 
 _STYLE = """
@@ -121,7 +128,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: 0.85rem; }
 
 
 def page(report: Report) -> str:
-    """The whole page."""
+    """Return the report as HTML."""
     history = report.history
     parts = [
         _header(report),
@@ -150,7 +157,7 @@ def _header(report: Report) -> str:
     if history.end is not None:
         state = f"Ended: {history.end.reason}."
     else:
-        state = "This run has not ended, or was killed: the report shows how far it has come."
+        state = "This run has not ended, or was killed: the report shows its last known state."
     sessions = len(history.starts)
     resumed = f" Sessions: {sessions}." if sessions > 1 else ""
     return (
@@ -160,10 +167,10 @@ def _header(report: Report) -> str:
 
 
 def _cards(history: History) -> str:
-    """The figures that one looks for first."""
+    """Return the cards with the most important figures."""
     cards = []
     if history.evaluations:
-        for opponent, result in strengths(history.evaluations[-1].metrics).items():
+        for opponent, result in score_estimates(history.evaluations[-1].metrics).items():
             interval = f"{percent(result.low)} to {percent(result.high)}"
             cards.append(
                 _card(f"against {opponent}", percent(result.score, 1), interval, strong=True)
@@ -192,7 +199,7 @@ def _card(label: str, value: str, note: str, *, strong: bool = False) -> str:
 
 
 def _strength_table(history: History, config: Mapping[str, Any]) -> Iterable[str]:
-    """The last evaluation in full, and how the network played in it."""
+    """Yield the table of the last evaluation, with how the network played in it."""
     if not history.evaluations:
         return
     settings = config.get("evaluation", {})
@@ -201,9 +208,11 @@ def _strength_table(history: History, config: Mapping[str, Any]) -> Iterable[str
         manner = f" It played {manner_of_play(settings['temperature'], settings['mate_plies'])}."
     last = history.evaluations[-1]
     rows = []
-    for opponent, result in strengths(last.metrics).items():
-        stem = f"{names.EVALUATION_PREFIX}{opponent}/"
-        record = [last.metrics.get(stem + kind, 0.0) for kind in ("wins", "draws", "losses")]
+    for opponent, result in score_estimates(last.metrics).items():
+        record = [
+            last.metrics.get(names.evaluation_metric(opponent, figure), 0.0)
+            for figure in ("wins", "draws", "losses")
+        ]
         cells = [
             f"{percent(result.score, 1)}",
             f"{percent(result.low, 1)} to {percent(result.high, 1)}",
@@ -235,7 +244,7 @@ def _figure(picture: Picture) -> str:
 def _nothing_yet(history: History) -> str:
     missing = []
     if not history.steps:
-        missing.append("No step of training has been finished yet.")
+        missing.append("No training step has finished yet.")
     if not history.evaluations:
         missing.append("There has been no evaluation yet.")
     return f"<p>{' '.join(missing)}</p>" if missing else ""
@@ -250,14 +259,14 @@ def _game(sample: SampleGame) -> str:
 
 
 def _game_list(games: tuple[str, ...]) -> str:
-    """Links to the games of each evaluation, in both formats."""
+    """Return links to the games of each evaluation, in both formats."""
     items = []
-    # Their names are update-000123-title.
+    # File names are update-000123-title.
     for update, files in groupby(map(PurePosixPath, games), key=lambda file: file.stem[7:13]):
         links = "; ".join(_game_links(file, file.stem[14:]) for file in files)
         items.append(f"<li>update {escape(update.lstrip('0'))}: {links}</li>")
     return (
-        "<h2>Sample games</h2><p><code>keisei convert</code> makes other formats of them.</p>"
+        "<h2>Sample games</h2><p><code>keisei convert</code> converts them to other formats.</p>"
         f'<ul class="games">{"".join(items)}</ul>'
     )
 
@@ -271,7 +280,7 @@ def _game_links(file: PurePosixPath, title: str) -> str:
 
 
 def _settings(config: Mapping[str, Any]) -> str:
-    """Every setting, a table for each section."""
+    """Return all settings, one table per section."""
     tables = []
     for section, settings in config.items():
         values = settings if isinstance(settings, Mapping) else {section: settings}
@@ -305,30 +314,10 @@ def _broken_lines(history: History) -> str:
     return f" Lines that could not be read: {count(history.broken_lines)}."
 
 
-BOARD_SIZE: Final = 420
-"""Height of the sample game's board, in pixels."""
-
-MOST_GAMES: Final = 60
-"""Games that the report links to, the newest first."""
-
-
-class ReportWriter(Callback):
-    """Writes the report when the run ends."""
-
-    def __init__(self, run_directory: Path) -> None:
-        self.run_directory = run_directory
-
-    def on_training_end(self, event: TrainingEnd) -> None:
-        """Write the report."""
-        path = write_report(self.run_directory)
-        logger.info("report: %s", path)
-
-
 def write_report(run_directory: Path) -> Path:
-    """Write ``report.html`` and ``plots/*.png`` of a run from its other files; return its path.
+    """Write ``report.html`` and ``plots/*.png`` of a run from its other files; return the path.
 
-    Raises `KeiseiError` if the settings or the journal cannot be read. A run that has not got far
-    gives a short report.
+    Raises `KeiseiError` if the settings or the journal cannot be read.
     """
     run_directory = run_directory.resolve()
     config = run_files.read_config(run_directory)
@@ -340,7 +329,7 @@ def write_report(run_directory: Path) -> Path:
         history=history,
         pictures=_draw(history, run_directory / run_files.PLOTS),
         sample=_sample(run_directory, games),
-        games=games[:MOST_GAMES],
+        games=games[:MAX_GAMES],
     )
     path = run_directory / run_files.REPORT
     write_atomically(path, page(report).encode())
@@ -363,19 +352,19 @@ def _draw(history: History, directory: Path) -> tuple[Picture, ...]:
 
 
 def _game_files(run_directory: Path) -> tuple[str, ...]:
-    """The KIF files of the sample games, newest first, in their order within an evaluation."""
+    """Return the KIF files of the sample games, newest evaluation first."""
     names = sorted(path.name for path in (run_directory / run_files.GAMES).glob("update-*.kif"))
     newest_first = sorted(names, key=_update_of, reverse=True)  # stable
     return tuple(f"{run_files.GAMES}/{name}" for name in newest_first)
 
 
 def _update_of(name: str) -> str:
-    """The update in the name of a game's file, ``update-000123-...``."""
+    """Return the ``update-000123`` of the name of a game's file."""
     return name[: len("update-000000")]
 
 
 def _sample(run_directory: Path, games: tuple[str, ...]) -> SampleGame | None:
-    """The newest game that can be read."""
+    """Return the newest sample game that can be read."""
     for file in games:
         try:
             record = load_game(run_directory / file)
@@ -383,7 +372,7 @@ def _sample(run_directory: Path, games: tuple[str, ...]) -> SampleGame | None:
             for move in record.main_line:
                 game.push(move)
         except KeiseiError as error:
-            logger.warning("%s is not shown in the report: %s", file, error)
+            logger.warning("%s is left out of the report: %s", file, error)
             continue
         return SampleGame(
             file=file,

@@ -1,16 +1,18 @@
-"""The plots of a report: from a run's history to PNG pictures."""
+"""The plots of a report, drawn from a run's history."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from keisei import metric_names as names
 from keisei import plotting
-from keisei.metric_names import strengths
 from keisei.plotting import COLORS, HEIGHT, INK
-from keisei.runs.journal import History
+from keisei.runs.curves import smooth
+from keisei.runs.history import History
+from keisei.runs.journal import score_estimates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,37 +20,36 @@ if TYPE_CHECKING:
 _BLACK_WINS, _WHITE_WINS, _DRAWS, _PLY_LIMIT = "#2b2a27", "#d8cdb4", "#e69f00", "#d55e00"
 _TIME_COLORS: Final = ("#009e73", "#56b4e9", "#cc79a7", "#f0e442", "#b9b4a7")
 
-_NEIGHBOURHOODS: Final = 30
-"""The smooth curve over a noisy one averages values within one part in so many on either side."""
-
-_FEW_POINTS: Final = 20
-"""Up to so many points are marked, since a line alone would hide a single one."""
+_MAX_MARKED: Final = 20
+"""Maximum number of points that are marked: a line alone would hide a single point."""
 
 
 class Plot(NamedTuple):
-    """A picture of the report."""
+    """A plot of the report."""
 
     name: str
-    """Of its file, without the suffix."""
+    """Name of its file without the suffix."""
 
     title: str
     caption: str
-    """What it shows and how to read it."""
+    """Explains what it shows and how to read it."""
 
     draw: Callable[[History], Figure | None]
-    """Draws it; None where there is nothing to show yet."""
+    """Draws it; returns None while there is nothing to show."""
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as a PNG file."""
+    """Return a figure as a PNG file, its x axis starting at 0."""
     for axes in figure.axes:
-        axes.set_xlim(left=0)  # once everything is plotted: it ends the scaling of the axis
+        axes.set_xlim(left=0)  # after all plotting, since it stops autoscaling
     return plotting.png(figure)
 
 
 def draw_strength(history: History) -> Figure | None:
-    """The score against each opponent with its 95 % interval."""
-    evaluations = [(entry.timestep, strengths(entry.metrics)) for entry in history.evaluations]
+    """Draw the score against each opponent with its 95 % interval."""
+    evaluations = [
+        (entry.timestep, score_estimates(entry.metrics)) for entry in history.evaluations
+    ]
     opponents = list(dict.fromkeys(name for _, found in evaluations for name in found))
     if not opponents:
         return None
@@ -88,7 +89,7 @@ _LEARNING_CURVES: Final = (
 
 
 def draw_learning(history: History) -> Figure | None:
-    """Losses and what tells whether learning is healthy, one small plot each."""
+    """Draw losses and other measures of healthy learning, one small plot each."""
     curves = [(label, *history.series(name)) for name, label in _LEARNING_CURVES]
     if not any(plies for _, plies, _ in curves):
         return None
@@ -100,7 +101,7 @@ def draw_learning(history: History) -> Figure | None:
 
 
 def draw_lengths(history: History) -> Figure | None:
-    """How long the games of self-play are."""
+    """Draw the mean length of self-play games."""
     plies, values = history.series(names.MEAN_PLIES)
     if not plies:
         return None
@@ -112,17 +113,17 @@ def draw_lengths(history: History) -> Figure | None:
 
 
 def draw_outcomes(history: History) -> Figure | None:
-    """How the games of self-play end."""
+    """Draw the outcomes of self-play games."""
     steps = [
         (step.timestep, step.metrics)
         for step in history.steps
-        if any(names.shares(step.metrics, _OUTCOMES))
+        if any(names.shares(step.metrics, names.OUTCOMES))
     ]
     if not steps:
         return None
     bands: list[list[float]] = [[], [], [], []]
     for _, metrics in steps:
-        black, draws, white = names.shares(metrics, _OUTCOMES)
+        black, draws, white = names.shares(metrics, names.OUTCOMES)
         at_limit = min(draws, max(0.0, names.finite(metrics.get(names.PLY_LIMIT_RATE, 0.0))))
         for band, share in zip(bands, (black, draws - at_limit, at_limit, white), strict=True):
             band.append(share)
@@ -140,11 +141,8 @@ def draw_outcomes(history: History) -> Figure | None:
     return figure
 
 
-_OUTCOMES: Final = (names.BLACK_WINS, names.DRAWS, names.WHITE_WINS)
-
-
 def draw_speed(history: History) -> Figure | None:
-    """Plies per second, and where the time goes."""
+    """Draw plies per second, and the shares of time by activity."""
     plies, values = history.series(names.SPS)
     if not plies:
         return None
@@ -168,7 +166,7 @@ PLOTS: Final = (
         "strength",
         "Strength",
         "Points per game against each opponent, a draw being half a point. Bars are 95 % "
-        "intervals: where they overlap, a difference may be luck.",
+        "intervals: where they overlap, a difference may be due to chance.",
         draw_strength,
     ),
     Plot(
@@ -184,7 +182,7 @@ PLOTS: Final = (
     Plot("lengths", "How long games are", "Mean length of the games of each step.", draw_lengths),
     Plot("speed", "Speed", "Plies per second of each step, and where its time went.", draw_speed),
 )
-"""The plots of a report, in its order."""
+"""The plots of a report, in the order of the page."""
 
 
 def _figure(rows: int, columns: int, *, height: float = HEIGHT) -> "tuple[Figure, list[Axes]]":
@@ -197,19 +195,12 @@ def _figure(rows: int, columns: int, *, height: float = HEIGHT) -> "tuple[Figure
 
 
 def _curve(axes: "Axes", plies: Sequence[int], values: Sequence[float], color: str) -> None:
-    """A noisy curve with its moving average, or, where there are few points, with marks."""
-    if len(plies) <= _FEW_POINTS:
+    """Plot a noisy curve with its moving average or, if it has few points, with marks."""
+    if len(plies) <= _MAX_MARKED:
         axes.plot(plies, values, color=color, linewidth=1.6, marker="o", markersize=3.5)
         return
     axes.plot(plies, values, color=color, linewidth=0.8, alpha=0.35)
-    axes.plot(plies, _smooth(values), color=color, linewidth=1.8)
-
-
-def _smooth(values: Sequence[float]) -> list[float]:
-    """The mean of each value and its neighbours: centred, so that it does not lag behind."""
-    reach = len(values) // _NEIGHBOURHOODS
-    windows = (values[max(0, i - reach) : i + reach + 1] for i in range(len(values)))
-    return [sum(window) / len(window) for window in windows]
+    axes.plot(plies, smooth(np.array(values)), color=color, linewidth=1.8)
 
 
 def _bands(
@@ -219,7 +210,7 @@ def _bands(
     labels: Sequence[str],
     colors: Sequence[str],
 ) -> None:
-    """Shares on top of each other; a single step is drawn as a block."""
+    """Plot shares on top of each other; a single step is drawn as a block."""
     if len(plies) == 1:
         plies, bands = [0, *plies], [[*band, *band] for band in bands]
     axes.stackplot(plies, bands, labels=list(labels), colors=list(colors), linewidth=0)

@@ -1,10 +1,13 @@
-"""What the lines of a journal add up to, in bounded memory however many there are."""
+"""A run for the dashboard: its status, curves and evaluations, in bounded memory.
+
+`RunRecord.add_lines` is the fast path for long journals: most lines are training steps, whose
+metrics go into arrays without becoming `JournalEntry` objects.
+"""
 
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -12,166 +15,136 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from keisei.metric_names import Strength, strengths
-from keisei.runs import journal
 from keisei.runs.curves import Curves
-from keisei.runs.journal import Entry
+from keisei.runs.history import RunStatus
+from keisei.runs.journal import (
+    CHECKPOINT,
+    EVALUATION,
+    MAX_NUMBER,
+    STEP,
+    STEP_LINE,
+    JournalEntry,
+    ScoreEstimate,
+    score_estimates,
+)
 
 AXES: Final = ("timestep", "seconds", "update")
-"""What can be along the x axis."""
+"""Fields of a step that can be the x axis of a curve."""
 
-MOST_EVALUATIONS: Final = 2048
-"""Evaluations that are remembered; of more, every other one is forgotten."""
+MAX_EVALUATIONS: Final = 2048
+"""Maximum number of evaluations; beyond it, every other one is dropped."""
 
-MOST_CHECKPOINTS: Final = 500
-"""Checkpoints that are remembered, the newest."""
+MAX_CHECKPOINTS: Final = 500
+"""Maximum number of checkpoints; beyond it, the oldest are dropped."""
 
-_STEP: Final = b'{"event":"step",'
-"""How the lines begin that almost all lines are. Others are read with more care."""
+_MAX_LAYOUTS: Final = 1000
+"""Sets of metric names whose columns are cached; a journal by Keisei has a handful."""
 
 
 class Evaluation(NamedTuple):
-    """How strong the network was at some moment."""
+    """Scores of the network after an update."""
 
     update: int
     timestep: int
     seconds: float
-    scores: Mapping[str, Strength]
-    """By opponent."""
+    scores: Mapping[str, ScoreEstimate]
+    """Scores by opponent."""
 
 
-class Saved(NamedTuple):
+class SavedCheckpoint(NamedTuple):
     """A checkpoint that was written; it may have been removed since."""
 
     path: str
-    """In the run's directory, with slashes."""
+    """Path in the run's directory, with slashes."""
 
     update: int
     timestep: int
     seconds: float
 
 
-@dataclass
-class Standing:
-    """How a run is doing, by the newest lines of its journal."""
-
-    first: Entry | None = None
-    last: Entry | None = None
-    furthest: Entry | None = None
-    """An evaluation in the background tells of an earlier moment than the last step."""
-
-    end: Entry | None = None
-    sessions: int = 0
-    """How often it was started or resumed."""
-
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the last session said about itself."""
-
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    """Of the newest step."""
-
-    scores: dict[str, Strength] = field(default_factory=dict)
-    """The newest against each opponent."""
-
-    def take(self, entry: Entry) -> None:
-        """Read on."""
-        self.last = entry
-        self.first = self.first or entry
-        if self.furthest is None or entry.update >= self.furthest.update:
-            self.furthest = entry
-        if entry.event == journal.STEP:
-            self.metrics = entry.metrics
-        elif entry.event == journal.EVALUATION:
-            self.scores |= strengths(entry.metrics)
-        elif entry.event == journal.START:
-            self.sessions += 1
-            self.facts, self.end = entry.facts, None
-        elif entry.event == journal.END:
-            self.end = entry
-
-
-class Record:
-    """A run as far as its journal has been read, or was sampled."""
+class RunRecord:
+    """What is known of a run from the lines of its journal so far, or from a sample of them."""
 
     def __init__(self) -> None:
-        self.standing = Standing()
+        self.status = RunStatus()
         self.curves = Curves(AXES)
-        self.saved: deque[Saved] = deque(maxlen=MOST_CHECKPOINTS)
+        self.checkpoints: deque[SavedCheckpoint] = deque(maxlen=MAX_CHECKPOINTS)
         self.broken_lines = 0
         self._evaluations: dict[int, Evaluation] = {}
-        self._layouts: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
-        """Where the metrics of a step go, by their names: nearly all steps have the same."""
+        self._columns: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
+        """Columns of the metrics of a step by their names: nearly all steps have the same."""
 
     @property
     def evaluations(self) -> list[Evaluation]:
-        """In the order of their updates."""
+        """Evaluations in the order of their updates."""
         return [self._evaluations[update] for update in sorted(self._evaluations)]
 
-    def take(self, lines: Iterable[bytes]) -> None:
-        """Read on, in lines without their newlines."""
+    def add_lines(self, lines: Iterable[bytes]) -> None:
+        """Take the next lines into account, given without their newlines."""
         steps: list[Mapping[str, Any]] = []
-        taken = 0
+        done = 0
         for line in lines:
             try:
                 fields = orjson.loads(line)
-                if fields["event"] == journal.STEP:
+                if fields["event"] == STEP:
                     steps.append(fields)
                 else:
-                    self._take_newest(steps[taken:])
-                    taken = len(steps)
-                    self._take_entry(Entry.from_fields(fields))
+                    self._add_last_step(steps[done:])
+                    done = len(steps)
+                    self._add_entry(JournalEntry.from_fields(fields))
             except (ValueError, KeyError, TypeError):
                 self.broken_lines += bool(line.strip())
-        self._take_newest(steps[taken:])
-        self._append(steps)
+        self._add_last_step(steps[done:])
+        self._add_to_curves(steps)
 
-    def _take_newest(self, steps: Sequence[Mapping[str, Any]]) -> None:
-        """The newest step tells how the run is doing. The others need not become entries."""
+    def _add_last_step(self, steps: Sequence[Mapping[str, Any]]) -> None:
+        """Update the status by the last valid step; the others need not become entries."""
         for step in reversed(steps):
-            with suppress(ValueError):  # its numbers are counted as broken later
-                self.standing.take(Entry.from_fields(step))
+            with suppress(ValueError):  # counted as broken by `_add_to_curves`
+                self.status.add(JournalEntry.from_fields(step))
                 return
 
-    def _take_entry(self, entry: Entry) -> None:
-        self.standing.take(entry)
-        if entry.event == journal.CHECKPOINT:
-            self.saved.append(Saved(entry.path, entry.update, entry.timestep, entry.seconds))
-        elif entry.event == journal.EVALUATION:
-            self._evaluations[entry.update] = Evaluation(
-                entry.update, entry.timestep, entry.seconds, strengths(entry.metrics)
+    def _add_entry(self, entry: JournalEntry) -> None:
+        self.status.add(entry)
+        if entry.event == CHECKPOINT:
+            self.checkpoints.append(
+                SavedCheckpoint(entry.path, entry.update, entry.timestep, entry.seconds)
             )
-            if len(self._evaluations) > MOST_EVALUATIONS:
+        elif entry.event == EVALUATION:
+            self._evaluations[entry.update] = Evaluation(
+                entry.update, entry.timestep, entry.seconds, score_estimates(entry.metrics)
+            )
+            if len(self._evaluations) > MAX_EVALUATIONS:
                 for update in list(islice(self._evaluations, 1, None, 2)):
                     del self._evaluations[update]
 
-    def _append(self, steps: Sequence[Mapping[str, Any]]) -> None:
-        """Add steps to the curves."""
+    def _add_to_curves(self, steps: Sequence[Mapping[str, Any]]) -> None:
         if not steps:
             return
         try:
             x = np.array([[step[axis] for axis in AXES] for step in steps], float)
-            by_layout: dict[tuple[str, ...], tuple[list[int], list[list[Any]]]] = {}
+            by_names: dict[tuple[str, ...], tuple[list[int], list[list[Any]]]] = {}
             for row, step in enumerate(steps):
                 metrics = step["metrics"]
                 if not isinstance(metrics, dict):
-                    raise TypeError("metrics have names")
-                rows, values = by_layout.setdefault(tuple(metrics), ([], []))
+                    raise TypeError("metrics should be an object")
+                rows, values = by_names.setdefault(tuple(metrics), ([], []))
                 rows.append(row)
                 values.append(list(metrics.values()))
             parts = [
-                (rows, self._columns_of(layout), np.array(values, float))
-                for layout, (rows, values) in by_layout.items()
+                (rows, self._columns_of(names), np.array(values, float))
+                for names, (rows, values) in by_names.items()
             ]
-            is_known = (np.abs(x) <= journal.LARGEST).all()  # NaN is not
-            if not is_known or any(numbers.ndim != 2 for _, _, numbers in parts):
-                raise ValueError("something is no number")
+            is_bounded = (np.abs(x) <= MAX_NUMBER).all()  # False for NaN
+            if not is_bounded or any(numbers.ndim != 2 for _, _, numbers in parts):
+                raise ValueError("a value is not a number")
         except (ValueError, KeyError, TypeError):
             if len(steps) == 1:
                 self.broken_lines += 1
                 return
-            # Something in one of them is no number. That is rare: they are taken one by one.
+            # One of them is broken. That is rare: they are added one by one.
             for step in steps:
-                self._append([step])
+                self._add_to_curves([step])
             return
         table = np.full((len(steps), len(self.curves.names)), np.nan)
         for rows, columns, numbers in parts:
@@ -179,26 +152,27 @@ class Record:
             table[np.ix_(np.array(rows), columns[kept])] = numbers[:, kept]
         self.curves.append(x, table)
 
-    def _columns_of(self, layout: tuple[str, ...]) -> npt.NDArray[np.intp]:
-        """The columns of some metrics, -1 for those that there is no room for."""
-        columns = self._layouts.get(layout)
+    def _columns_of(self, names: tuple[str, ...]) -> npt.NDArray[np.intp]:
+        """Return the columns of some metrics in the curves, -1 for those beyond the maximum."""
+        columns = self._columns.get(names)
         if columns is None:
-            found = [self.curves.column(name) for name in layout]
+            found = [self.curves.column(name) for name in names]
             columns = np.array([-1 if place is None else place for place in found], np.intp)
-            if len(self._layouts) > 1000:  # somebody else's file
-                self._layouts.clear()
-            self._layouts[layout] = columns
+            if len(self._columns) > _MAX_LAYOUTS:
+                self._columns.clear()
+            self._columns[names] = columns
         return columns
 
 
-def sample(data: bytes, every: int) -> Iterator[bytes]:
-    """Of the lines of a journal: one step in so many and the last one, and all that is no step.
+def sample_lines(data: bytes, every: int) -> Iterator[bytes]:
+    """Yield every n-th step of a journal and the last one, and all lines that are not steps.
 
-    The others are not even copied: only their beginnings are looked at.
+    Of the other lines only the beginning is looked at, so that sampling is much faster than
+    reading.
     """
     skipped = begin = last_begin = last_end = 0
     while (end := data.find(b"\n", begin)) >= 0:
-        if not data.startswith(_STEP, begin):
+        if not data.startswith(STEP_LINE, begin):
             yield data[begin:end]
         elif skipped + 1 < every:
             skipped += 1
@@ -211,13 +185,12 @@ def sample(data: bytes, every: int) -> Iterator[bytes]:
         yield data[last_begin:last_end]
 
 
-def score_points(
+def scores_against(
     evaluations: Iterable[Evaluation], opponent: str
-) -> list[tuple[Evaluation, Strength]]:
-    """The evaluations that tell something about an opponent, with what they tell."""
+) -> list[tuple[Evaluation, ScoreEstimate]]:
+    """Return the evaluations that have a finite score against an opponent, with that score."""
     return [
-        (evaluation, strength)
+        (evaluation, score)
         for evaluation in evaluations
-        if (strength := evaluation.scores.get(opponent)) is not None
-        and math.isfinite(strength.score)
+        if (score := evaluation.scores.get(opponent)) is not None and math.isfinite(score.score)
     ]

@@ -1,6 +1,6 @@
-"""Watching a folder of runs: a thread reads what they write, the most wanted ones first.
+"""Follows all runs of a folder in a thread, the ones that are shown first.
 
-Nothing is ever written or locked, so training does not notice, and the dashboard can be started,
+Nothing is written or locked, so training does not notice, and the dashboard can be started,
 stopped or killed at any time.
 """
 
@@ -11,18 +11,19 @@ from collections.abc import Callable, Collection
 from typing import Final, Self
 
 from keisei.runs.folder import RunsFolder
-from keisei.runs.run_reader import LiveGames, RunData, Summary, read_live
+from keisei.runs.listing import RunOverview
+from keisei.runs.run_reader import LiveGamesSnapshot, RunReader, read_live
 
 logger = logging.getLogger(__name__)
 
-INTERVAL: Final = 0.5
-"""Seconds between two looks at the folder."""
+POLL_INTERVAL: Final = 0.5
+"""Seconds between two refreshes of the folder."""
 
 FIRST_RUNS: Final = 5
-"""So many of the newest runs are what people want to see first."""
+"""Number of runs, newest first, that the first page shows."""
 
-FIRST_SECONDS: Final = 1.0
-"""So long the first page may wait for their curves: usually they take a tenth of it."""
+FIRST_TIMEOUT: Final = 1.0
+"""Seconds that the first page waits for the curves of these; usually they take a tenth of it."""
 
 
 class Watch:
@@ -32,28 +33,30 @@ class Watch:
         self,
         folder: RunsFolder,
         *,
-        interval: float = INTERVAL,
+        interval: float = POLL_INTERVAL,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.folder = folder
         self.clock = clock
-        """Tells the time in seconds since 1970."""
+        """Returns the time in seconds since 1970."""
 
         self._interval = interval
-        self._looking = threading.Lock()
-        self._runs: dict[str, RunData] = {}
-        self._live: dict[str, LiveGames] = {}
-        self._wanted: frozenset[str] = frozenset()
+        self._refreshing = threading.Lock()
+        self._runs: dict[str, RunReader] = {}
+        self._live: dict[str, LiveGamesSnapshot] = {}
+        self._prioritized: frozenset[str] = frozenset()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
 
     def __enter__(self) -> Self:
-        self.look()  # the first page already knows what there is
-        first = [run.name for run in self.summaries()[:FIRST_RUNS]]
-        self.want(first)
-        due = time.monotonic() + FIRST_SECONDS
-        while time.monotonic() < due and any(not self._runs[name].is_skimmed for name in first):
-            self.load()
+        self.refresh()  # the first page already lists all runs
+        first = [run.name for run in self.overviews()[:FIRST_RUNS]]
+        self.prioritize(first)
+        deadline = time.monotonic() + FIRST_TIMEOUT
+        while time.monotonic() < deadline and any(
+            not self._runs[name].is_sampled for name in first
+        ):
+            self.read_chunk()
         self._thread.start()
         return self
 
@@ -62,45 +65,45 @@ class Watch:
         self._thread.join()
 
     @property
-    def runs(self) -> dict[str, RunData]:
+    def runs(self) -> dict[str, RunReader]:
         """The runs by name."""
         return dict(self._runs)
 
-    def find(self, name: str) -> RunData | None:
-        """A run by its name, also one that was begun a moment ago; None if there is none."""
+    def find(self, name: str) -> RunReader | None:
+        """Return a run by its name, even one that began a moment ago; None if unknown."""
         if name not in self._runs:
-            self.look()
+            self.refresh()
         return self._runs.get(name)
 
-    def live(self, name: str) -> LiveGames | None:
-        """The games that a run is playing; None if it says nothing of any."""
+    def live(self, name: str) -> LiveGamesSnapshot | None:
+        """Return the games in progress of a run; None if it has none."""
         return self._live.get(name)
 
-    def want(self, names: Collection[str]) -> None:
-        """Read these first: somebody is looking at them."""
-        self._wanted |= set(names)
+    def prioritize(self, names: Collection[str]) -> None:
+        """Read these runs before others: a page shows them."""
+        self._prioritized |= set(names)
 
-    def summaries(self) -> list[Summary]:
-        """How all runs are doing: those that train first, then the newest."""
+    def overviews(self) -> list[RunOverview]:
+        """Return the overviews of all runs: running ones first, then newest first."""
         now = self.clock()
-        found = [run.summary(now) for run in self._runs.values()]
+        found = [run.overview(now) for run in self._runs.values()]
         return sorted(found, key=lambda run: (run.state == "running", run.started), reverse=True)
 
     @property
     def version(self) -> int:
-        """Changes whenever anything does."""
+        """Changes whenever something new has been read."""
         runs = self._runs
         return hash((tuple(runs), *(run.version for run in runs.values())))
 
-    def look(self) -> None:
-        """See which runs there are, and read what those that were read have written since."""
-        with self._looking:
+    def refresh(self) -> None:
+        """Find new runs and removed ones, and read the news of runs that were read to the end."""
+        with self._refreshing:
             runs = {}
             for name in self.folder.runs():
                 run = self._runs.get(name)
                 if run is None:
-                    run = RunData(self.folder, name)
-                    run.glimpse()
+                    run = RunReader(self.folder, name)
+                    run.read_tail()
                 elif run.is_read:
                     run.read()
                 runs[name] = run
@@ -108,42 +111,39 @@ class Watch:
             now = self.clock()
             live = {}
             for name, run in runs.items():
-                if run.summary(now).state == "running":
+                if run.overview(now).state == "running":
                     found = read_live(self.folder, name, self._live.get(name))
                     if found is not None:
                         live[name] = found
             self._live = live
 
-    def load(self) -> bool:
-        """Read a piece of the run that is wanted most; returns whether there was one to read."""
-        waiting = [run for run in self._runs.values() if not run.is_read]
-        if not waiting:
+    def read_chunk(self) -> bool:
+        """Read a chunk of the run with the highest priority; returns whether one was unread."""
+        unread = [run for run in self._runs.values() if not run.is_read]
+        if not unread:
             return False
         run = max(
-            waiting,
-            key=lambda run: (run.name in self._wanted, not run.is_skimmed, run.heard),
+            unread,
+            key=lambda run: (run.name in self._prioritized, not run.is_sampled, run.last_written),
         )
-        is_urgent = run.name in self._wanted and not run.is_skimmed
-        begun = time.monotonic()
+        is_urgent = run.name in self._prioritized and not run.is_sampled
+        started = time.monotonic()
         run.read()
         if not is_urgent:
-            # Nobody waits for it, but somebody may wait for a page, which is made meanwhile.
-            self._ended.wait(time.monotonic() - begun)
+            # Leave half of the time to the threads that build pages.
+            self._ended.wait(time.monotonic() - started)
         return True
-
-    def load_all(self) -> None:
-        """Read everything there is."""
-        while self.load():
-            pass
 
     def _watch(self) -> None:
         while not self._ended.is_set():
             try:
-                due = time.monotonic() + self._interval
-                while not self._ended.is_set() and time.monotonic() < due and self.load():
+                deadline = time.monotonic() + self._interval
+                while (
+                    not self._ended.is_set() and time.monotonic() < deadline and self.read_chunk()
+                ):
                     pass
-                self._ended.wait(max(0.0, due - time.monotonic()))
-                self.look()
-            except Exception:  # whatever is wrong with a file, the other runs go on
-                logger.exception("the runs could not be looked at")
+                self._ended.wait(max(0.0, deadline - time.monotonic()))
+                self.refresh()
+            except Exception:  # a problem with one file must not end the watch
+                logger.exception("cannot refresh the runs")
                 self._ended.wait(self._interval)

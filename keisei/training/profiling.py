@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from keisei.callbacks import Callback, StepEnd, TrainingEnd, TrainingStart
 from keisei.ppo.learner import UpdateProfiler
-from keisei.training.callbacks import Callback, StepEnd, TrainingEnd, TrainingStart
 
 PROFILE: Final = "profile"
 """The directory of a run that the traces go to."""

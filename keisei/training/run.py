@@ -1,4 +1,4 @@
-"""A run as a whole: its directory, its listeners, its beginning and its end."""
+"""Starts and resumes runs: their directories, callbacks and summaries."""
 
 import logging
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from keisei.callbacks import Callback, EventBus, load_plugin
 from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
@@ -21,21 +22,24 @@ from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.spec import make_player
 from keisei.ppo.learner import Ranks, require_launched
-from keisei.runs.report import ReportWriter
-from keisei.runs.run_files import CHECKPOINTS, CONFIG, REPORT
-from keisei.training.callbacks import Callback, EventBus, load_plugin
-from keisei.training.game_callbacks import LiveGames, SampleGames, boards_now
-from keisei.training.interrupt import InterruptFlag
+from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
+from keisei.system import InterruptFlag
 from keisei.training.profiling import PROFILE, Profiler
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
+from keisei.training.writers import (
+    LiveGamesWriter,
+    ReportWriter,
+    SampleGamesWriter,
+    current_boards,
+)
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """How a run ended."""
+    """Result of a run."""
 
     run_directory: Path
     reason: str
@@ -44,13 +48,13 @@ class RunSummary:
     seconds: float
     scores: dict[str, Score]
     manner: str
-    """How the network played for its scores."""
+    """How the network played in the evaluation, such as ``by its policy, ...``."""
 
     is_first: bool = True
-    """Whether this is the learner that speaks for all."""
+    """Whether this is the first learner, which prints the summary for all."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Return what ``keisei train --json`` prints."""
         return {
             "run": str(self.run_directory),
             "reason": self.reason,
@@ -68,13 +72,13 @@ class RunSummary:
             *([f"  playing {self.manner}"] if self.scores else []),
             f"report: {self.run_directory / REPORT}",
             f"play it: keisei play {self.run_directory}",
-            f"go on with: keisei train --resume {self.run_directory}",
+            f"continue training: keisei train --resume {self.run_directory}",
         ]
         return "\n".join(lines)
 
 
 def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
-    """Make a directory for a new run and train in it."""
+    """Create the directory of a new run and train in it."""
     _require_opponents(config)
     with _joined(config) as ranks:
         name = ranks.broadcast(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
@@ -86,21 +90,21 @@ def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
 
 
 def _new_directory(run_directory: Path) -> str | None:
-    """Make the directory of a new run; what is wrong if that cannot be."""
+    """Create the directory of a new run; returns the problem if that fails."""
     if (run_directory / CONFIG).exists():
         return (
-            f"there is a run in {run_directory} already; go on with it by --resume "
+            f"there is a run in {run_directory} already; continue it with --resume "
             f"{run_directory}, or choose another --name"
         )
     try:
         run_directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return f"cannot make {run_directory}: {error.strerror or error}"
+        return f"cannot create {run_directory}: {error.strerror or error}"
     return None
 
 
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
-    """Go on with a run from its newest good checkpoint."""
+    """Continue a run from its newest valid checkpoint."""
     _require_opponents(config)
     with _joined(config) as ranks:
         return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
@@ -108,7 +112,7 @@ def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False)
 
 @contextmanager
 def _joined(config: AppConfig) -> Iterator[Ranks]:
-    """All learners; there is one unless torchrun started several, and then each says who it is."""
+    """Join the process group of all learners; a single one unless torchrun started several."""
     require_launched(ddp=config.parallel.ddp)
     if not config.parallel.ddp:
         yield Ranks()
@@ -134,7 +138,9 @@ def _train(
         trainer = Trainer(config, run_directory, EventBus(callbacks), ranks)
         if ranks.is_first:
             trainer.bus.callbacks.append(
-                LiveGames(run_directory, lambda: boards_now(trainer.selfplay, trainer.buffer))
+                LiveGamesWriter(
+                    run_directory, lambda: current_boards(trainer.selfplay, trainer.buffer)
+                )
             )
         if profile and ranks.is_first:
             profiler = trainer.learner.profiler(run_directory / PROFILE)
@@ -144,10 +150,12 @@ def _train(
             if not ranks.is_same(checkpoint.update if checkpoint is not None else -1):
                 raise KeiseiError(
                     f"the learners see different checkpoints in {run_directory / CHECKPOINTS}; "
-                    "it has to be on a disk that all machines share"
+                    "it has to be on a file system that all machines share"
                 )
             if checkpoint is None:
-                logger.warning("no checkpoint in %s yet: the run starts anew", run_directory)
+                logger.warning(
+                    "no checkpoint in %s yet: the run starts from scratch", run_directory
+                )
             else:
                 trainer.restore(checkpoint)
         elif config.run.start_from:
@@ -170,15 +178,15 @@ def _train(
 
 
 def _require_opponents(config: AppConfig) -> None:
-    """Refuse opponents that cannot be set up now, not when the first evaluation is due."""
-    for word in config.evaluation.opponents:
-        make_player(word, threads=1).close()
+    """Fail now, not at the first evaluation, if an opponent cannot be set up."""
+    for spec in config.evaluation.opponents:
+        make_player(spec, threads=1).close()
 
 
 def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:
     return [
         *make_trackers(config, run_directory),
-        SampleGames(run_directory, config.logging.sample_games),
+        SampleGamesWriter(run_directory, config.logging.sample_games),
         *(load_plugin(name) for name in config.logging.plugins),
         make_display(config, console),
         ReportWriter(run_directory),

@@ -1,6 +1,6 @@
-"""Trackers: callbacks that write down what is measured.
+"""Trackers: callbacks that record the metrics of a run.
 
-JSON lines and TensorBoard need no account; Weights & Biases is optional and has a module of its
+The journal and TensorBoard need no account; Weights & Biases is optional and has a module of its
 own, `keisei.training.wandb_tracker`.
 """
 
@@ -8,12 +8,10 @@ import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from keisei.config_schema import AppConfig
-from keisei.metric_names import evaluation_metrics
-from keisei.runs import journal, run_files
-from keisei.training.callbacks import (
+from keisei import run_files
+from keisei.callbacks import (
     Callback,
     CheckpointSaved,
     EvaluationEnd,
@@ -22,28 +20,28 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.wandb_tracker import WandbTracker, import_wandb
+from keisei.config_schema import AppConfig
+from keisei.runs import journal
+from keisei.runs.journal import evaluation_metrics
 
 if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
-
-__all__ = ["JsonlTracker", "NullTracker", "TensorBoardTracker", "WandbTracker", "make_trackers"]
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 logger = logging.getLogger(__name__)
 
-TENSORBOARD_FLUSH_SECONDS = 30
-"""How much of TensorBoard's curves a killed run may lose; metrics.jsonl loses nothing."""
+TENSORBOARD_FLUSH_INTERVAL: Final = 30
+"""Seconds of TensorBoard's curves that a killed run may lose; metrics.jsonl loses nothing."""
 
 
 class NullTracker(Callback):
-    """Stands in for a tracker that is off."""
+    """Does nothing, in place of a tracker that is switched off."""
 
 
 class JsonlTracker(Callback):
-    """Keeps the run's journal, ``metrics.jsonl``: see `keisei.runs.journal`.
+    """Writes the run's journal, ``metrics.jsonl``: see `keisei.runs.journal`.
 
-    A line is handed to the system as soon as it is made, so that a killed run has lost none. After
-    a resume the same file is continued, without what was written after the checkpoint.
+    Lines are not buffered, so that a killed run loses none. After a resume the same file is
+    continued, without what was written after the checkpoint.
     """
 
     def __init__(self, run_directory: Path) -> None:
@@ -52,13 +50,13 @@ class JsonlTracker(Callback):
         self._line_is_torn = False
 
     def on_training_start(self, event: TrainingStart) -> None:
-        """Bring the journal to the place where the run begins or goes on."""
+        """Rewind the journal to where the run starts or resumes, and write the start."""
         journal.rewind(self.path, event.progress.update)
         self._is_ready = True
         self._write(journal.START, event.progress, facts=dict(event.facts))
 
     def on_step_end(self, event: StepEnd) -> None:
-        """Write a step's metrics."""
+        """Write the metrics of a step."""
         self._write(journal.STEP, event.progress, metrics=event.metrics)
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
@@ -66,7 +64,7 @@ class JsonlTracker(Callback):
         self._write(journal.EVALUATION, event.progress, metrics=evaluation_metrics(event.scores))
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
-        """Write where the checkpoint is, as seen from the run's directory."""
+        """Write the path of the checkpoint, relative to the run's directory."""
         path = event.path
         if path.is_relative_to(self.path.parent):
             path = path.relative_to(self.path.parent)
@@ -78,8 +76,8 @@ class JsonlTracker(Callback):
 
     def _write(self, name: str, progress: Progress, **fields: Any) -> None:
         if not self._is_ready:
-            return  # the old lines are still there, which was reported as an error
-        entry = journal.Entry(
+            return  # rewinding failed, which was logged
+        entry = journal.JournalEntry(
             event=name,
             update=progress.update,
             timestep=progress.timestep,
@@ -92,64 +90,94 @@ class JsonlTracker(Callback):
         line = entry.to_line()
         if self._line_is_torn:
             line = b"\n" + line
-        # A full disk may take half a line; the next one then begins with a newline.
+        # A full disk may store half a line; the next line then begins with a newline.
         self._line_is_torn = True
-        # Unbuffered: the system has the whole line, so a kill cannot take any of it.
+        # Unbuffered: once the system has the line, a kill cannot lose it.
         with self.path.open("ab", buffering=0) as file:
             if file.write(line) != len(line):
-                raise OSError(f"{self.path}: only a part of a line could be written")
+                raise OSError(f"{self.path}: only part of a line could be written")
         self._line_is_torn = False
 
 
 class TensorBoardTracker(Callback):
-    """Writes scalars, over timesteps, and the settings for TensorBoard."""
+    """Writes metrics over timesteps, and the settings, as TensorBoard event files."""
 
     def __init__(self, run_directory: Path) -> None:
         self.directory = run_directory / run_files.TENSORBOARD
-        self._writer: SummaryWriter | None = None
+        self._writer: EventFileWriter | None = None
 
     def on_training_start(self, event: TrainingStart) -> None:
-        """Open the event file; after a resume, hide what was written after the checkpoint."""
-        from torch.utils.tensorboard import SummaryWriter  # takes seconds to import
+        """Open an event file; after a resume, hide what was written after the checkpoint."""
+        # Takes more than a second to import, which runs without TensorBoard are spared.
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+        self._writer = EventFileWriter(str(self.directory), flush_secs=TENSORBOARD_FLUSH_INTERVAL)
         timestep = event.progress.timestep
-        self._writer = SummaryWriter(
-            str(self.directory),
-            purge_step=timestep + 1 if timestep else None,
-            flush_secs=TENSORBOARD_FLUSH_SECONDS,
-        )
-        settings = event.config.model_dump_json(indent=2)
-        self._writer.add_text("config", _as_code(settings), timestep)
+        if timestep > 0:
+            # A start makes TensorBoard drop the events of this step and later ones.
+            self._add_event(timestep + 1, session_log=SessionLog(status=SessionLog.START))
+        self._add_text("config", event.config.model_dump_json(indent=2), timestep)
         facts = "\n".join(f"{name}: {value}" for name, value in event.facts.items())
-        self._writer.add_text("facts", _as_code(facts), timestep)
+        self._add_text("facts", facts, timestep)
 
     def on_step_end(self, event: StepEnd) -> None:
-        """Write a step's metrics."""
-        self._add(event.metrics, event.progress)
+        """Write the metrics of a step."""
+        self._add_scalars(event.metrics, event.progress)
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Write the scores."""
-        self._add(evaluation_metrics(event.scores), event.progress)
+        self._add_scalars(evaluation_metrics(event.scores), event.progress)
 
     def on_training_end(self, event: TrainingEnd) -> None:
-        """Write what is still in memory and close the file."""
+        """Flush and close the file."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
 
-    def _add(self, metrics: Mapping[str, float], progress: Progress) -> None:
+    def _add_scalars(self, metrics: Mapping[str, float], progress: Progress) -> None:
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        values = [
+            Summary.Value(tag=name, simple_value=float(value)) for name, value in metrics.items()
+        ]
+        self._add_event(progress.timestep, summary=Summary(value=values))
+
+    def _add_text(self, tag: str, text: str, timestep: int) -> None:
+        from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+        from tensorboard.compat.proto.tensor_pb2 import TensorProto
+        from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+        from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
+
+        plugin = SummaryMetadata.PluginData(
+            plugin_name="text", content=TextPluginData(version=0).SerializeToString()
+        )
+        tensor = TensorProto(
+            dtype="DT_STRING",
+            string_val=[_as_code(text).encode()],
+            tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]),
+        )
+        value = Summary.Value(
+            tag=f"{tag}/text_summary",
+            metadata=SummaryMetadata(plugin_data=plugin),
+            tensor=tensor,
+        )
+        self._add_event(timestep, summary=Summary(value=[value]))
+
+    def _add_event(self, timestep: int, **content: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
         if self._writer is not None:
-            for name, value in metrics.items():
-                self._writer.add_scalar(name, value, progress.timestep)
+            self._writer.add_event(Event(wall_time=time.time(), step=timestep, **content))
 
 
 def _as_code(text: str) -> str:
-    """As Markdown that TensorBoard shows line by line."""
+    """Return text as Markdown that TensorBoard shows line by line."""
     return "\n".join(f"    {line}" for line in text.splitlines())
 
 
 def make_trackers(config: AppConfig, run_directory: Path) -> list[Callback]:
-    """The trackers that the settings ask for; the journal is always kept, and comes first."""
+    """Return the trackers that the settings ask for; the journal is always written, and first."""
     return [
         JsonlTracker(run_directory),
         TensorBoardTracker(run_directory) if config.logging.tensorboard else NullTracker(),
@@ -160,6 +188,8 @@ def make_trackers(config: AppConfig, run_directory: Path) -> list[Callback]:
 def _wandb_tracker(config: AppConfig, run_directory: Path) -> Callback:
     if config.logging.wandb == "off":
         return NullTracker()
+    from keisei.training.wandb_tracker import WandbTracker, import_wandb
+
     return WandbTracker(
         import_wandb(),
         run_directory,

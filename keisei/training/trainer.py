@@ -1,8 +1,7 @@
 """The training loop: collect, learn, evaluate, save.
 
-`Trainer` owns everything that a run consists of, and is the only one that counts: nobody else
-writes the timestep, the updates, the games. All of it goes into a checkpoint, so that a run that
-was killed goes on exactly where its last checkpoint left it.
+`Trainer` owns the state of a run: only it writes the timestep, the number of updates and of games.
+All of it goes into a checkpoint, so a run that was killed resumes exactly from its last checkpoint.
 """
 
 import time
@@ -13,23 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from keisei.checkpoints.store import Checkpoint, save_checkpoint
-from keisei.config_schema import AppConfig
-from keisei.errors import KeiseiError
-from keisei.evaluation.measure import measure
-from keisei.evaluation.score import Score
-from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
-from keisei.ppo.schedules import fading, fraction_done, scheduled
-from keisei.runs.run_files import CHECKPOINTS
-from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.source import RunSeeds, with_pool_of, without_pool
-from keisei.selfplay.sources import make_source
-from keisei.selfplay.workers.messages import WorkersFailedError
-from keisei.shogi.rules import Outcome
-from keisei.timing import SectionTimer
-from keisei.training.background import BackgroundEvaluation, is_in_background
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     CheckpointSaved,
     EpochEnd,
     EvaluationEnd,
@@ -40,25 +23,47 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.checkpoints.store import Checkpoint, save_checkpoint
+from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
+from keisei.evaluation.measure import measure
+from keisei.evaluation.score import Score
+from keisei.ppo.buffer import ExperienceBuffer
+from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
+from keisei.ppo.schedules import fading, schedule_fraction, scheduled
+from keisei.run_files import CHECKPOINTS, PAUSE
+from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.source import (
+    PAUSE_INTERVAL,
+    PauseFile,
+    RunSeeds,
+    WorkersFailedError,
+    make_source,
+    with_snapshots_of,
+    without_snapshots,
+)
+from keisei.shogi.rules import Outcome
+from keisei.system import InterruptFlag
+from keisei.timing import SectionTimer
+from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.generators import (
     generator_state,
     restore_generator,
     restore_rng,
     rng_state,
 )
-from keisei.training.interrupt import InterruptFlag
 from keisei.training.step_metrics import run_facts, step_metrics
 
 
 class Trainer:
-    """One run, from its first ply to its last."""
+    """The training loop of one run, and the state that a checkpoint holds."""
 
     def __init__(
         self, config: AppConfig, run_directory: Path, bus: EventBus, ranks: Ranks | None = None
     ) -> None:
         self.config = config
         self.ranks = ranks or Ranks()
-        """All learners; the first of them writes, evaluates and decides when it is over."""
+        """All learners; the first of them writes, evaluates and decides when the run ends."""
 
         self.run_directory = run_directory
         self.bus = bus
@@ -73,17 +78,19 @@ class Trainer:
         self.buffer = ExperienceBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
+        self._pause = PauseFile(run_directory / PAUSE)
+        self._interrupt = InterruptFlag()
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
         self._is_measured = False
-        """Whether the network as it is now has had its last, long evaluation."""
+        """Whether the newest weights have had the final, long evaluation."""
 
         self._earlier_seconds = 0.0
         self._session_start = time.perf_counter()
 
     def run(self, interrupt: InterruptFlag | None = None) -> str:
-        """Train until the run is over; returns why it ended."""
-        interrupt = interrupt or InterruptFlag()
+        """Train until the run ends; return the reason."""
+        interrupt = self._interrupt = interrupt or InterruptFlag()
         self._session_start = time.perf_counter()
         self.timer.take()
         self.learner.join_ranks()
@@ -99,7 +106,7 @@ class Trainer:
         except (WorkersFailedError, RankLostError) as error:
             reason = str(error)
             if self.ranks.is_first:
-                self.save()  # nothing is wrong with what has been learned
+                self.save()  # the weights are good
             raise
         except Exception as error:
             reason = str(error)
@@ -109,7 +116,7 @@ class Trainer:
         return reason
 
     def _train(self, interrupt: InterruptFlag) -> str:
-        """The main loop; returns why it ended."""
+        """Run the main loop until the run ends; return the reason."""
         while (end := self._end(interrupt)) is None:
             self.train_step()
             if self.ranks.is_first:
@@ -123,10 +130,10 @@ class Trainer:
         states = self._states_of_others()
         self.ranks.leave()
         if self._is_measured or not self.ranks.is_first:
-            return end  # a run that had ended was resumed, or the first does the rest
+            return end  # a finished run was resumed, or the first rank does the rest
         if end != "interrupted":
             if not _is_due(self.update, self.config.checkpoint.interval):
-                self.save(states)  # measuring takes a while, and may be interrupted
+                self.save(states)  # evaluation takes a while, and may be interrupted
             self._take_evaluation(self.background.finish(interrupt))
             self.evaluate(self.config.evaluation.final_games)
             self._is_measured = True
@@ -136,17 +143,20 @@ class Trainer:
     @property
     def progress(self) -> Progress:
         """How far the run has come."""
-        seconds = self._earlier_seconds + time.perf_counter() - self._session_start
+        session = time.perf_counter() - self._session_start - self._pause.seconds
+        seconds = self._earlier_seconds + session
+        run = self.config.run
         return Progress(
-            self.timestep, self.config.run.total_timesteps, self.update, self.games, seconds
+            self.timestep, run.total_timesteps, self.update, self.games, seconds, run.max_minutes
         )
 
     def train_step(self) -> None:
-        """Play a rollout, learn from it, and tell what happened."""
+        """Play a rollout, learn from it, and emit what happened."""
         config = self.config
+        self._wait_while_ranks_paused()
         done = self.ranks.broadcast(self._done)
-        self.selfplay.take_weights(self.learner.network, self.update)
-        stats = self.selfplay.collect(self.buffer, self.timer, self._tell_game)
+        self.selfplay.sync_weights(self.learner.network, self.update)
+        stats = self.selfplay.collect(self.buffer, self.timer, self._emit_game, self._is_paused)
         stats = self._of_all_ranks(stats)
         with self.timer.section("learning"):
             self.buffer.finish(
@@ -183,22 +193,39 @@ class Trainer:
         metrics = step_metrics(stats, update, self.timer.take(), self.learner.stopwatch.take())
         self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
 
+    def _is_paused(self) -> bool:
+        """Return whether to pause in the middle of a rollout; several ranks pause between them."""
+        return self.ranks.size == 1 and self._pause.is_set() and not self._interrupt.is_set
+
+    def _wait_while_ranks_paused(self) -> None:
+        """Wait while the first of several ranks sees the pause file.
+
+        They keep exchanging messages meanwhile, so that no rank takes another for lost.
+        """
+        if self.ranks.size == 1:
+            return
+        with self.timer.section("waiting"):
+            while self.ranks.broadcast(self._pause.is_set()):
+                if self.ranks.any(self._interrupt.is_set):
+                    return
+                time.sleep(PAUSE_INTERVAL)
+
     def _of_all_ranks(self, own: RolloutStats) -> RolloutStats:
-        """What happened in the rollouts of all learners, once the slowest has ended its own."""
+        """Add up the rollouts of all learners, once the slowest has finished its own."""
         if self.ranks.size == 1:
             return own
         with self.timer.section("waiting"):
             parts = self.ranks.all_gather(own)
         for rank, part in enumerate(parts):
             for outcome, plies in part.outcomes if rank != self.ranks.rank else ():
-                self._tell_game(outcome, plies)
+                self._emit_game(outcome, plies)
         total, *others = parts
         for part in others:
             total.add(part)
         return total
 
     def evaluate(self, games: int) -> dict[str, Score]:
-        """Measure the network against its standard opponents."""
+        """Play the newest network against the opponents of ``config.evaluation``."""
         result = measure(
             self.learner.best_network,
             self.config,
@@ -211,7 +238,7 @@ class Trainer:
         return self.scores
 
     def save(self, others: Sequence[Mapping[str, Any]] = ()) -> Path:
-        """Write a checkpoint; the states of other ranks go into it if they could be asked."""
+        """Write a checkpoint; `others` are the states of the other ranks, if there are any."""
         path = save_checkpoint(
             self.run_directory / CHECKPOINTS,
             timestep=self.timestep,
@@ -224,7 +251,7 @@ class Trainer:
         return path
 
     def state(self) -> dict[str, Any]:
-        """Everything that the rest of the run depends on."""
+        """Return everything that the rest of the run depends on."""
         return {
             **self.learner.state(),
             **self._own_state(),
@@ -236,28 +263,28 @@ class Trainer:
         }
 
     def _own_state(self) -> dict[str, Any]:
-        """What is not the same in all ranks."""
+        """Return the state that differs between ranks."""
         return {
             "selfplay": self.selfplay.state(),
             "learning_random": generator_state(self.learner.random),
         }
 
     def _states_of_others(self) -> list[dict[str, Any]]:
-        """What the other ranks put into a checkpoint; all ranks have to call it."""
+        """Gather the states of the other ranks for a checkpoint; all ranks have to call it."""
         self.learner.stay_together()
         own: dict[str, Any] = {}
         if not self.ranks.is_first:
             own = self._own_state()
-            own["selfplay"] = without_pool(own["selfplay"])
+            own["selfplay"] = without_snapshots(own["selfplay"])
         return self.ranks.all_gather(own)[1:]
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint of this run."""
+        """Resume from a checkpoint of this run."""
         state: Mapping[str, Any] = checkpoint.state
         if "selfplay" not in state:
             raise KeiseiError(
-                "the checkpoint was written before self-play had a state of its own, and cannot be "
-                "resumed; begin a new run with run.start_from set to this one"
+                "this checkpoint holds only a network, so it cannot be resumed; start a new run "
+                "with run.start_from set to it"
             )
         self.learner.restore(state)
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
@@ -272,22 +299,22 @@ class Trainer:
         self._is_measured = bool(state["is_measured"])
 
     def _restore_own(self, state: Mapping[str, Any]) -> None:
-        """Go on with this rank's games, or begin others where the checkpoint holds none of it."""
+        """Restore this rank's games, or start new ones where the checkpoint holds none for it."""
         saved = [state, *state.get("others", ())]
         own = saved[self.ranks.rank] if self.ranks.rank < len(saved) else None
-        # Workers and a learner that plays itself cannot go on with each other's games.
+        # Workers and a learner that plays itself cannot continue each other's games.
         if own is not None and own["selfplay"].keys() == self.selfplay.state().keys():
-            self.selfplay.restore(with_pool_of(own["selfplay"], state["selfplay"]))
+            self.selfplay.restore(with_snapshots_of(own["selfplay"], state["selfplay"]))
             restore_generator(self.learner.random, own["learning_random"])
             return
-        with self.selfplay:  # it has not begun to play, and is not needed
+        with self.selfplay:  # closes it: it has not started to play, and is not needed
             pass
         self.selfplay = make_source(
             self.config, self.learner.network, self.ranks, resumed_at=self.update
         )
         new = self.selfplay.state()
         if "pool" in new and "pool" in state["selfplay"]:
-            self.selfplay.restore(with_pool_of(new, state["selfplay"]))
+            self.selfplay.restore(with_snapshots_of(new, state["selfplay"]))
         learning = RunSeeds.of(self.config.run.seed, self.update).learning
         self.learner.random = np.random.default_rng([learning, self.ranks.rank])
 
@@ -299,26 +326,22 @@ class Trainer:
             self.background.submit(network, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
-        """Remember the scores of an evaluation, if one has ended, and tell everybody."""
+        """Keep the scores of an evaluation, if one has ended, and emit it."""
         if event is not None:
             self.scores = dict(event.scores)
             self.bus.emit(event)
 
-    def _tell_game(self, outcome: Outcome, plies: int) -> None:
+    def _emit_game(self, outcome: Outcome, plies: int) -> None:
         self.bus.emit(GameEnd(outcome, plies))
 
     @property
     def _done(self) -> float:
-        """How much of the run is over, from 0 to 1: what schedules follow."""
-        run = self.config.run
-        limit = 60.0 * run.max_minutes
-        return fraction_done(
-            plies=self.timestep / run.total_timesteps,
-            time=self.progress.seconds / limit if limit > 0.0 else 0.0,
-        )
+        """The fraction of the run that is done, from 0 to 1, which schedules follow."""
+        progress = self.progress
+        return schedule_fraction(progress.ply_fraction, progress.time_fraction)
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
-        """Why the run is over, None while it goes on; all ranks hear the same."""
+        """Return why the run ends, None if it does not; the same in all ranks."""
         if self.ranks.any(interrupt.is_set):
             return "interrupted"
         return self.ranks.broadcast(self._own_end(interrupt))
@@ -335,5 +358,5 @@ class Trainer:
 
 
 def _is_due(update: int, interval: int) -> bool:
-    """Whether something that happens every `interval` updates happens after this one."""
+    """Return whether something that happens every `interval` updates is due after this one."""
     return interval > 0 and update % interval == 0

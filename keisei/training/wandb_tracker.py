@@ -1,7 +1,7 @@
-"""Weights & Biases, for those who want it: curves, settings and checkpoints of a run.
+"""Tracker for Weights & Biases: curves, settings and checkpoints of a run.
 
-Nothing here can hold up training: uploads run in a thread of their own, and the end of the run
-waits for them only so long. The package is handed in, so tests (and you) can pass another one.
+Nothing here can block training: uploads run in a thread of their own, and the end of the run waits
+for them only up to a timeout. The package ``wandb`` is an argument, so that tests can pass a fake.
 """
 
 import logging
@@ -13,12 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from keisei.errors import KeiseiError
-from keisei.metric_names import evaluation_metrics
-from keisei.runs import run_files
-from keisei.runs.journal import is_orderly_end
-from keisei.system import read_bytes, write_atomically
-from keisei.training.callbacks import (
+from keisei import run_files
+from keisei.callbacks import (
     Callback,
     CheckpointSaved,
     EvaluationEnd,
@@ -27,6 +23,9 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.errors import KeiseiError
+from keisei.runs.journal import evaluation_metrics, is_orderly_end
+from keisei.system import read_bytes, write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +34,11 @@ FIRST_DELAY: Final = 1.0
 """Seconds before the second attempt; each further delay is twice as long."""
 
 TIMESTEP: Final = "timestep"
-"""The metric that all curves are drawn over."""
+"""Name of the x axis of all curves."""
 
 
 def import_wandb() -> Any:
-    """The wandb package; a `KeiseiError` that says how to get it where it is missing."""
+    """Return the wandb package; raises `KeiseiError` with instructions if it is missing."""
     try:
         import wandb
     except ImportError as error:
@@ -51,10 +50,10 @@ def import_wandb() -> Any:
 
 
 class WandbTracker(Callback):
-    """Sends a run to Weights & Biases, or, offline, writes what ``wandb sync`` can send later.
+    """Sends a run to Weights & Biases or, offline, writes what ``wandb sync`` can send later.
 
-    `wandb` is the package or something that behaves like it. `finish_timeout` is in seconds, and
-    `sleep` waits between attempts to upload.
+    `wandb` is the package or a fake. `finish_timeout` is in seconds, and `sleep` waits between
+    attempts to upload.
     """
 
     def __init__(
@@ -76,11 +75,11 @@ class WandbTracker(Callback):
         self._uploads = NewestUpload(self._upload, sleep)
 
     def on_training_start(self, event: TrainingStart) -> None:
-        """Begin a run, or go on with it: the id is kept in the run's directory."""
+        """Begin a run, or resume it: its id is stored in the run's directory."""
         self._run = self._wandb.init(
             project=self._project,
             name=self._directory.name,
-            id=self._remembered_id(),
+            id=self._stored_id(),
             resume="allow",
             mode=self._mode,
             dir=str(self._directory),
@@ -88,14 +87,14 @@ class WandbTracker(Callback):
             # The terminal belongs to the display: wandb neither captures nor writes to it.
             settings={"console": "off", "silent": True},
         )
-        # Over timesteps, not over calls: after a resume these are behind what was sent before.
+        # Over timesteps, not over calls: after a resume, timesteps repeat.
         self._run.define_metric(TIMESTEP)
         self._run.define_metric("*", step_metric=TIMESTEP)
         if self._mode == "online":
             logger.info("Weights & Biases: %s", self._run.url)
 
     def on_step_end(self, event: StepEnd) -> None:
-        """Send a step's metrics."""
+        """Send the metrics of a step."""
         self._log(event.metrics, event.progress)
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
@@ -103,12 +102,12 @@ class WandbTracker(Callback):
         self._log(evaluation_metrics(event.scores), event.progress)
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
-        """Have the checkpoint uploaded; the training goes on meanwhile."""
+        """Upload the checkpoint in the background."""
         if self._run is not None:
             self._uploads.submit(event.path)
 
     def on_training_end(self, event: TrainingEnd) -> None:
-        """Finish uploads and run, but wait no longer than the time-out."""
+        """Finish uploads and run, within the timeout."""
         if self._run is None:
             return
 
@@ -116,14 +115,14 @@ class WandbTracker(Callback):
             self._uploads.finish()
             self._run.finish(exit_code=0 if is_orderly_end(event.reason) else 1)
 
-        # A thread, not a signal: it works on every system. A daemon: it cannot hold up the exit.
+        # A thread rather than a signal works on every system; a daemon cannot block the exit.
         thread = threading.Thread(target=finish, name="wandb-finish", daemon=True)
         thread.start()
         thread.join(self._finish_timeout)
         if thread.is_alive():
             logger.warning(
-                "Weights & Biases has not finished within %g s; what is missing there can be sent "
-                "by: wandb sync %s",
+                "Weights & Biases did not finish within the timeout of %g s; send what is missing "
+                "with: wandb sync %s",
                 self._finish_timeout,
                 Path(self._run.dir).parent,
             )
@@ -133,7 +132,7 @@ class WandbTracker(Callback):
             finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
             self._run.log({**finite, TIMESTEP: progress.timestep, "update": progress.update})
 
-    def _remembered_id(self) -> str:
+    def _stored_id(self) -> str:
         path = self._directory / run_files.WANDB_ID
         if not path.exists():
             write_atomically(path, secrets.token_hex(4).encode())
@@ -152,10 +151,10 @@ class WandbTracker(Callback):
 
 
 class NewestUpload:
-    """Uploads files in a thread. While one is under way, only the newest of the others waits.
+    """Uploads files in a thread; while one is uploaded, only the newest of the others waits.
 
-    A slow line so never piles up checkpoints. Failed uploads are tried again, each time after
-    twice the delay, and given up after `UPLOAD_ATTEMPTS`.
+    So a slow connection never piles up checkpoints. A failed upload is retried with increasing
+    delays, and given up after `UPLOAD_ATTEMPTS`.
     """
 
     def __init__(self, upload: Callable[[Path], None], sleep: Callable[[float], None]) -> None:
@@ -167,7 +166,7 @@ class NewestUpload:
         self._thread: threading.Thread | None = None
 
     def submit(self, path: Path) -> None:
-        """Ask for an upload; does not wait for it."""
+        """Queue a file for upload, and return at once."""
         with self._changed:
             self._waiting = path
             self._changed.notify()
@@ -176,7 +175,7 @@ class NewestUpload:
             self._thread.start()
 
     def finish(self) -> None:
-        """Wait until everything is uploaded, or given up."""
+        """Wait until all uploads have succeeded or were given up."""
         with self._changed:
             self._finishing = True
             self._changed.notify()
@@ -196,7 +195,7 @@ class NewestUpload:
         for attempt in range(1, UPLOAD_ATTEMPTS + 1):
             try:
                 self._upload(path)
-            except Exception as error:  # noqa: BLE001 - whatever the network does, training goes on
+            except Exception as error:  # noqa: BLE001 - no upload may stop training
                 logger.warning(
                     "upload of %s failed (attempt %d of %d): %s",
                     path.name,

@@ -10,9 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from keisei.callbacks import EventBus
 from keisei.commands.runs import runs
 from keisei.errors import KeiseiError
-from keisei.training.callbacks import EventBus
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import fake_events
 
@@ -57,7 +57,7 @@ def test_machines_get_json(root: Path) -> None:
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:
-    assert keisei_runs(str(tmp_path)).stdout == f"There is no run in {tmp_path}.\n"
+    assert keisei_runs(str(tmp_path)).stdout == f"There are no runs in {tmp_path}.\n"
     with pytest.raises(KeiseiError, match="there is no directory"):
         keisei_runs(str(tmp_path / "missing"))
 

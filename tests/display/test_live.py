@@ -16,18 +16,7 @@ import pytest
 from rich.console import Console, Group
 from rich.text import Text
 
-from keisei.display import live as display_module
-from keisei.display.layout import picture
-from keisei.display.live import (
-    LiveDisplay,
-    PlainDisplay,
-    console_level,
-    make_display,
-)
-from keisei.display.logs import configure_logging
-from keisei.display.run_state import RunState
-from keisei.display.sparklines import ASCII, UNICODE, Glyphs, sparkline, stacked_bar
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     CheckpointSaved,
     EventBus,
     GameEnd,
@@ -35,6 +24,17 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.display import live as display_module
+from keisei.display.live import (
+    LiveDisplay,
+    PlainDisplay,
+    console_level,
+    make_display,
+    render_run,
+)
+from keisei.display.logs import configure_logging
+from keisei.display.panels import ASCII, UNICODE, Glyphs, sparkline, stacked_bar
+from keisei.display.run_state import RunState
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import (
     SECONDS_PER_STEP,
@@ -93,7 +93,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> RunState:
 
 def render(state: RunState, width: int, height: int, glyphs: Glyphs = UNICODE) -> list[str]:
     console = Console(width=width, height=height, file=io.StringIO(), record=True)
-    console.print(picture(state, width, height, glyphs))
+    console.print(render_run(state, width, height, glyphs))
     return console.export_text().rstrip("\n").split("\n")
 
 
@@ -101,7 +101,7 @@ def cells(line: str) -> int:
     return Text(line.rstrip()).cell_len
 
 
-# ---- what is shown ----
+# ---- content ----
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
@@ -146,7 +146,7 @@ def test_80_by_24_shows_all_that_matters(state: RunState) -> None:
 def test_a_wide_terminal_has_panels_and_the_score_by_colour(state: RunState) -> None:
     text = "\n".join(render(state, 140, 40))
     for part in (
-        "a game of the moment",
+        "a game in progress",
         "self-play",
         "strength",
         "log",
@@ -188,7 +188,7 @@ def test_sparklines_and_bars() -> None:
     assert len(thirds) == 10
 
 
-# ---- how time is reckoned ----
+# ---- times ----
 
 
 def test_eta_follows_this_sessions_speed(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_eta_follows_this_sessions_speed(tmp_path: Path) -> None:
     state.step(fake_step(40, UPDATES))
     assert state.average_sps == pytest.approx(16_384 / SECONDS_PER_STEP)
     assert state.seconds_left == pytest.approx(20 * SECONDS_PER_STEP)
-    assert state.fraction == pytest.approx(40 / 60)
+    assert state.fraction_done == pytest.approx(40 / 60)
     clock.now += 5.0
     assert state.seconds == pytest.approx(40 * SECONDS_PER_STEP + 5.0)
     assert state.seconds_left == pytest.approx(20 * SECONDS_PER_STEP - 5.0)
@@ -223,8 +223,8 @@ def test_a_time_limit_counts_if_it_comes_first(tmp_path: Path) -> None:
     state = RunState(clock=Clock())
     state.start(fake_start(tmp_path, config, 0, UPDATES))
     assert state.seconds_left == pytest.approx(300.0)
-    state.step(fake_step(25, UPDATES))
-    assert state.fraction == pytest.approx(0.5)
+    state.step(fake_step(25, UPDATES, max_minutes=5.0))
+    assert state.fraction_done == pytest.approx(0.5)
     assert state.seconds_left == pytest.approx(150.0)
 
 
@@ -240,7 +240,7 @@ def test_a_resumed_display_remembers_the_past(tmp_path: Path) -> None:
     assert len(state.scores["greedy"]) == 3
 
 
-# ---- how often it is drawn ----
+# ---- frames per second ----
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         moments.append(state.clock())
         return Group()
 
-    monkeypatch.setattr(display_module, "picture", instant)
+    monkeypatch.setattr(display_module, "render_run", instant)
     return moments
 
 
@@ -280,7 +280,7 @@ def test_slow_drawing_is_done_less_often(tmp_path: Path, monkeypatch: pytest.Mon
         clock.now += 0.1
         return Group()
 
-    monkeypatch.setattr(display_module, "picture", slow)
+    monkeypatch.setattr(display_module, "render_run", slow)
     display = LiveDisplay(terminal(), clock=clock)
     display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
     for _ in range(1_000):
@@ -351,7 +351,7 @@ def test_a_display_that_cannot_draw_goes_on_with_plain_lines(
         bus = EventBus([LiveDisplay(console, clock=clock)])
         for event in fake_events(tmp_path, updates=UPDATES, last=10):
             if isinstance(event, StepEnd) and event.progress.update == 5:
-                monkeypatch.setattr(display_module, "picture", broken)
+                monkeypatch.setattr(display_module, "render_run", broken)
             clock.now += 11.0
             bus.emit(event)
     assert (tmp_path / "run.log").read_text("utf-8").count("ZeroDivisionError: a bug") == 1
@@ -369,7 +369,7 @@ def test_legacy_windows_consoles_get_plain_characters(
         seen.append(glyphs)
         return Group()
 
-    monkeypatch.setattr(display_module, "picture", look)
+    monkeypatch.setattr(display_module, "render_run", look)
     old = io.TextIOWrapper(io.BytesIO(), encoding="cp437")
     for console in (
         terminal(),

@@ -1,9 +1,9 @@
-"""A game at a table, without a table: moves, taking back, looking, clocks, endings, files."""
+"""The session of a game: moves, taking back, looking back, clocks, endings, files."""
 
 import pytest
 
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
-from keisei.play.session import LONGEST_GAME, End, GameSession, time_left
+from keisei.play.session import MAX_GAME_PLIES, End, GameSession, time_left
 from keisei.play.transfer import (
     FORMATS,
     MAX_GAME_BYTES,
@@ -149,7 +149,7 @@ def test_repetition_and_length_are_judged() -> None:
     first = format_sfen(GameSession().game.start).replace(" 1", " 400")
     session = GameSession(first)
     assert session.end is None
-    assert session.game.ply_limit == 399 + LONGEST_GAME
+    assert session.game.ply_limit == 399 + MAX_GAME_PLIES
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_another_strength_gives_no_time_back() -> None:
     session = GameSession(people={BLACK}, limit=TimeLimit(main=0, byoyomi=10), now=hand)
     for strength in ("weak", "strong"):
         hand.seconds += 9
-        session.seat({BLACK}, {"white": strength})
+        session.change_players({BLACK}, {"white": strength})
     assert session.has_lost_on_time
 
 
@@ -311,7 +311,7 @@ def test_names_that_shift_jis_lacks_are_written_in_utf8() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"hello", b"\xff\xfe\x00", b"position startpos moves 1a1b"])
 @pytest.mark.parametrize("name", ["", "game.kif", "game.csa", "game.sfen"])
-def test_what_is_no_game_is_told(data: bytes, name: str) -> None:
+def test_invalid_files_are_refused(data: bytes, name: str) -> None:
     with pytest.raises(KeiseiError):
         read_session(data, name)
 
@@ -337,13 +337,13 @@ def test_a_record_is_walked_through_with_its_end() -> None:
     assert session.record() == record
 
 
-def test_what_is_too_long_is_refused() -> None:
-    moves = GameRecord.from_moves(SHUFFLE * (LONGEST_GAME // 4 + 1)).moves
-    with pytest.raises(KeiseiError, match=f"up to {LONGEST_GAME}"):
+def test_a_game_that_is_too_long_is_refused() -> None:
+    moves = GameRecord.from_moves(SHUFFLE * (MAX_GAME_PLIES // 4 + 1)).moves
+    with pytest.raises(KeiseiError, match=f"up to {MAX_GAME_PLIES}"):
         GameSession.from_record(GameRecord(moves=moves))
-    usi = "startpos moves " + " ".join(SHUFFLE * (LONGEST_GAME // 4))
-    assert GameSession(usi).length == LONGEST_GAME
-    with pytest.raises(KeiseiError, match=f"{LONGEST_GAME + 1} moves; up to {LONGEST_GAME}"):
+    usi = "startpos moves " + " ".join(SHUFFLE * (MAX_GAME_PLIES // 4))
+    assert GameSession(usi).length == MAX_GAME_PLIES
+    with pytest.raises(KeiseiError, match=f"{MAX_GAME_PLIES + 1} moves; up to {MAX_GAME_PLIES}"):
         GameSession(f"{usi} {SHUFFLE[0]}")
 
 

@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keisei.runs.journal import Entry
-from keisei.runs.run_files import CONFIG, METRICS
-from keisei.training.callbacks import Callback, EventBus
+from keisei.callbacks import Callback, EventBus
+from keisei.run_files import CONFIG, METRICS
+from keisei.runs.journal import JournalEntry
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import fake_events
 
 
-def entry(event: str, update: int, **fields: Any) -> Entry:
+def entry(event: str, update: int, **fields: Any) -> JournalEntry:
     """A line of a journal; an update has 100 plies and takes two seconds."""
-    return Entry(
+    return JournalEntry(
         event=event,
         update=update,
         timestep=100 * update,

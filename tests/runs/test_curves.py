@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from keisei.runs import curves as module
 from keisei.runs.curves import (
-    MOST_COLUMNS,
-    MOST_POINTS,
+    MAX_METRICS,
+    MAX_POINTS,
     Curves,
     smooth,
 )
@@ -34,7 +34,7 @@ numbers = st.one_of(st.floats(-1e6, 1e6), st.just(float("nan")), st.just(float("
 def test_points_are_their_rows_least_largest_and_mean(rows: list[float], pieces: list[int]) -> None:
     values = np.array(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_POINTS", 8)
+        patch.setattr(module, "MAX_POINTS", 8)
         curves = filled(values, pieces)
     assert curves.rows == len(values)
     stride = curves.stride
@@ -55,7 +55,7 @@ def test_points_are_their_rows_least_largest_and_mean(rows: list[float], pieces:
 
 
 def test_a_short_curve_is_exact() -> None:
-    values = np.arange(float(MOST_POINTS))
+    values = np.arange(float(MAX_POINTS))
     curve = filled(values, []).curve("a", "x")
     np.testing.assert_array_equal(curve.mean, values)
 
@@ -64,7 +64,7 @@ def test_a_spike_stays_visible_in_a_long_curve() -> None:
     values = np.zeros(100_000)
     values[51_234] = 7.0
     curve = filled(values, [1000] * 100).curve("a", "x")
-    assert len(curve.x) <= MOST_POINTS
+    assert len(curve.x) <= MAX_POINTS
     assert curve.high.max() == 7.0
     assert curve.x[-1] == 99_999
 
@@ -84,7 +84,7 @@ def test_a_metric_that_comes_later_is_missing_before() -> None:
 def test_numbers_that_cannot_be_added_up_are_left_out() -> None:
     curves = Curves(["x"])
     place = curves.column("a")
-    rows = np.arange(2.0 * MOST_POINTS + 2)[:, None]
+    rows = np.arange(2.0 * MAX_POINTS + 2)[:, None]
     values = np.where(rows % 4 < 2, 1.7e308, 1.0)
     assert place == 0
     curves.append(rows, values)
@@ -101,9 +101,9 @@ def test_what_nobody_has_seen_is_empty() -> None:
 
 def test_the_number_of_metrics_is_bounded() -> None:
     curves = Curves(["x"])
-    places = [curves.column(f"metric {index}") for index in range(MOST_COLUMNS + 5)]
+    places = [curves.column(f"metric {index}") for index in range(MAX_METRICS + 5)]
     assert places[-5:] == [None] * 5
-    assert len(curves.names) == MOST_COLUMNS
+    assert len(curves.names) == MAX_METRICS
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=100))

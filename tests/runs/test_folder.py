@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.runs.artifacts import list_games, open_game, playable
-from keisei.runs.folder import MAX_FILE_BYTES, OutsideError, RunsFolder
-from keisei.runs.run_files import (
+from keisei.run_files import (
     CONFIG,
     LIVE,
     METRICS,
     STRENGTH,
 )
-from keisei.runs.run_ratings import read_ratings
-from keisei.runs.run_reader import RunData, read_live
+from keisei.runs.artifacts import list_games, list_run_checkpoints, open_game, read_ratings
+from keisei.runs.folder import MAX_FILE_BYTES, OutsideError, RunsFolder
+from keisei.runs.run_reader import RunReader, read_live
 from keisei.runs.watch import Watch
 from tests.runs.journals import append, entry, evaluation, new_run, step
 
@@ -82,7 +81,7 @@ def test_a_folder_that_is_a_link_itself_is_fine(root: Path) -> None:
 
 @needs_links
 @pytest.mark.parametrize("target", ["../secret", "good"])
-def test_links_to_directories_are_no_runs(root: Path, target: str) -> None:
+def test_links_to_directories_are_not_runs(root: Path, target: str) -> None:
     (root / "link").symlink_to(target)
     folder = RunsFolder(root)
     assert folder.runs() == ["good"]
@@ -90,8 +89,9 @@ def test_links_to_directories_are_no_runs(root: Path, target: str) -> None:
     with pytest.raises(KeiseiError):
         folder.run("link")
     watch = Watch(folder)
-    watch.look()
-    watch.load_all()
+    watch.refresh()
+    while watch.read_chunk():
+        pass
     assert list(watch.runs) == ["good"]
 
 
@@ -104,11 +104,11 @@ def test_links_to_files_outside_are_not_read(root: Path) -> None:
         (secret / name).write_text("{}")
         (run / name).symlink_to(secret / name)
     folder = RunsFolder(root)
-    data = RunData(folder, "good")
-    data.glimpse()
+    data = RunReader(folder, "good")
+    data.read_tail()
     data.read()
     assert data.steps == 0
-    assert "leads out" in data.summary(now=0.0).note
+    assert "leads out" in data.overview(now=0.0).note
     assert read_live(folder, "good") is None
     assert read_ratings(folder, "good") is None
     assert folder.read("good", METRICS) is None
@@ -118,7 +118,7 @@ def test_links_to_files_outside_are_not_read(root: Path) -> None:
 def test_settings_behind_a_link_are_not_read(root: Path) -> None:
     (root / "good" / CONFIG).unlink()
     (root / "good" / CONFIG).symlink_to(root.parent / "secret" / CONFIG)
-    data = RunData(RunsFolder(root), "good")
+    data = RunReader(RunsFolder(root), "good")
     data.read()
     assert data.config == {}
 
@@ -126,7 +126,7 @@ def test_settings_behind_a_link_are_not_read(root: Path) -> None:
 @needs_links
 def test_a_directory_that_becomes_a_link_is_not_followed(root: Path) -> None:
     folder = RunsFolder(root)
-    data = RunData(folder, "good")
+    data = RunReader(folder, "good")
     data.read()
     (root / "good").rename(root.parent / "moved")
     (root / "good").symlink_to(root.parent / "secret")
@@ -164,10 +164,10 @@ def checkpoint(run: Path, timestep: int) -> Path:
 def test_checkpoints_that_only_the_journal_knows_are_not_offered(root: Path, path: str) -> None:
     checkpoint(root.parent / "secret", 100)
     append(root / "good", entry("checkpoint", 1, path=path).to_line())
-    data = RunData(RunsFolder(root), "good")
+    data = RunReader(RunsFolder(root), "good")
     data.read()
-    assert len(data.saved) == 1
-    assert playable(RunsFolder(root), data) == []
+    assert len(data.checkpoints) == 1
+    assert list_run_checkpoints(RunsFolder(root), data) == []
 
 
 @needs_links
@@ -175,12 +175,12 @@ def test_checkpoints_behind_links_are_not_offered(root: Path) -> None:
     there = checkpoint(root.parent / "secret", 100)
     checkpoint(root / "good", 50)
     (root / "good" / "checkpoints" / there.name).symlink_to(there)
-    data = RunData(RunsFolder(root), "good")
+    data = RunReader(RunsFolder(root), "good")
     data.read()
-    assert [found.timestep for found in playable(RunsFolder(root), data)] == [50]
+    assert [found.timestep for found in list_run_checkpoints(RunsFolder(root), data)] == [50]
     new_run(root, "other")
     (root / "other" / "checkpoints").symlink_to(there.parent)
-    assert playable(RunsFolder(root), RunData(RunsFolder(root), "other")) == []
+    assert list_run_checkpoints(RunsFolder(root), RunReader(RunsFolder(root), "other")) == []
 
 
 def test_checkpoints_that_are_there_are_offered(root: Path) -> None:
@@ -194,9 +194,9 @@ def test_checkpoints_that_are_there_are_offered(root: Path) -> None:
     shutil.rmtree(root / "good" / "checkpoints" / "step-000000000100")
     (root / "good" / "checkpoints" / "step-000000000200" / "manifest.json").unlink()
     checkpoint(root / "good", 250)  # the journal says nothing of it
-    data = RunData(RunsFolder(root), "good")
+    data = RunReader(RunsFolder(root), "good")
     data.read()
-    newest, other = playable(RunsFolder(root), data)
+    newest, other = list_run_checkpoints(RunsFolder(root), data)
     assert (newest.name, newest.timestep, newest.update) == ("step-000000000300", 300, 3)
     assert newest.scores["greedy"].score == 0.3
     assert (other.timestep, other.update, other.scores) == (250, None, {})
@@ -206,10 +206,10 @@ def test_checkpoints_that_are_there_are_offered(root: Path) -> None:
 def test_a_pipe_is_not_waited_for(root: Path) -> None:
     (root / "good" / METRICS).unlink()
     os.mkfifo(root / "good" / METRICS)
-    data = RunData(RunsFolder(root), "good")
-    data.glimpse()
+    data = RunReader(RunsFolder(root), "good")
+    data.read_tail()
     data.read()
-    assert "no ordinary file" in data.summary(now=0.0).note
+    assert "not a regular file" in data.overview(now=0.0).note
 
 
 def test_a_huge_file_is_not_read_as_a_whole(root: Path) -> None:
@@ -223,6 +223,6 @@ def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
         RunsFolder(tmp_path / "nowhere")
 
 
-def test_a_run_is_no_folder_of_runs(root: Path) -> None:
-    with pytest.raises(KeiseiError, match="is a run; the dashboard shows the folder"):
+def test_a_run_is_not_a_folder_of_runs(root: Path) -> None:
+    with pytest.raises(KeiseiError, match="is a run; the dashboard shows the directory"):
         RunsFolder(root / "good")

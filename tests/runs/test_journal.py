@@ -1,4 +1,4 @@
-"""The journal of a run: its lines, what is made of them, and how it survives a kill."""
+"""The journal of a run: its lines, its history, and how it survives a kill."""
 
 import math
 from pathlib import Path
@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisei.runs import journal
+from keisei.runs.history import History, RunStatus, read_status
 from keisei.runs.journal import (
-    Entry,
-    History,
+    JournalEntry,
     is_orderly_end,
     rewind,
 )
 from keisei.system import FileAccessError
 
 
-def entry(event: str = "step", update: int = 1, **fields: object) -> Entry:
-    return Entry(
+def entry(event: str = "step", update: int = 1, **fields: object) -> JournalEntry:
+    return JournalEntry(
         event=event,
         update=update,
         timestep=100 * update,
@@ -30,7 +30,7 @@ def entry(event: str = "step", update: int = 1, **fields: object) -> Entry:
     )
 
 
-def write(directory: Path, *entries: Entry, tail: bytes = b"") -> Path:
+def write(directory: Path, *entries: JournalEntry, tail: bytes = b"") -> Path:
     path = directory / "metrics.jsonl"
     path.write_bytes(b"".join(entry.to_line() for entry in entries) + tail)
     return path
@@ -45,18 +45,18 @@ def test_a_line_can_be_read_back(metrics: dict[str, float], reason: str, update:
     written = entry(update=update, metrics=metrics, reason=reason)
     line = written.to_line()
     assert line.count(b"\n") == 1
-    assert Entry.from_line(line) == written
+    assert JournalEntry.from_line(line) == written
 
 
-def test_what_is_no_number_is_null() -> None:
+def test_values_that_are_not_finite_are_null() -> None:
     line = entry(metrics={"a": math.nan, "b": math.inf, "c": 1.0}).to_line()
     assert b'"metrics":{"a":null,"b":null,"c":1.0}' in line
-    assert math.isnan(Entry.from_line(line).metrics["a"])
+    assert math.isnan(JournalEntry.from_line(line).metrics["a"])
 
 
 def test_facts_of_any_kind_are_written() -> None:
     line = entry("start", facts={"path": Path("weights"), "planes": 46}).to_line()
-    assert Entry.from_line(line).facts == {"path": "weights", "planes": 46}
+    assert JournalEntry.from_line(line).facts == {"path": "weights", "planes": 46}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_facts_of_any_kind_are_written() -> None:
 )
 def test_broken_lines_are_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        Entry.from_line(line)
+        JournalEntry.from_line(line)
 
 
 def test_rewinding_drops_what_came_later(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_the_journal_as_it_was(
     assert path.read_bytes() == before
 
 
-def test_history_tells_the_run(tmp_path: Path) -> None:
+def test_history_of_a_run(tmp_path: Path) -> None:
     write(
         tmp_path,
         entry("start", 0, facts={"device": "cpu"}),
@@ -158,7 +158,7 @@ def test_history_tells_the_run(tmp_path: Path) -> None:
     assert History(history.entries[:5]).end == entry("end", 2, reason="interrupted")
 
 
-def test_an_evaluation_may_be_told_late(tmp_path: Path) -> None:
+def test_an_evaluation_may_be_written_late(tmp_path: Path) -> None:
     write(
         tmp_path, entry(update=1), entry(update=2), entry("evaluation", update=1), entry(update=3),
         entry("evaluation", update=2),
@@ -170,7 +170,7 @@ def test_an_evaluation_may_be_told_late(tmp_path: Path) -> None:
     assert end.furthest.event == "end", "of several of one update, the last"
 
 
-def test_an_empty_history_has_nothing_to_tell() -> None:
+def test_an_empty_history() -> None:
     history = History(())
     assert history.end is None
     assert history.facts == {}
@@ -180,3 +180,44 @@ def test_an_empty_history_has_nothing_to_tell() -> None:
 def test_reasons() -> None:
     assert [is_orderly_end(reason) for reason in ("finished", "time limit", "interrupted")]
     assert not is_orderly_end("the loss is not a number")
+
+
+EVENTS = st.lists(
+    st.sampled_from(["start", "step", "step", "step", "evaluation", "end", "torn", "blank"]),
+    max_size=30,
+)
+
+
+def line_of(event: str, update: int) -> bytes:
+    if event in ("torn", "blank"):
+        return b'{"event":"step","upd\n' if event == "torn" else b"\n"
+    late = max(0, update - 3) if event == "evaluation" else update
+    return entry(event, late, metrics={"a": update, "eval/x/score": update}).to_line()
+
+
+@given(EVENTS, st.integers(0, 30))
+def test_the_status_without_parsing_every_step_is_that_of_the_history(
+    events: list[str], cut: int
+) -> None:
+    lines = [line_of(event, update) for update, event in enumerate(events)]
+    whole, parts = RunStatus(), RunStatus()
+    for _, found in journal.parse_lines(b"".join(lines)):
+        if found is not None:
+            whole.add(found)
+    parts.add_lines(line.rstrip(b"\n") for line in lines[:cut])
+    parts.add_lines(line.rstrip(b"\n") for line in lines[cut:])
+    assert parts == whole
+
+
+def test_the_status_of_a_run_is_read_in_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, *(entry(update=update) for update in range(1, 50)), tail=b'{"event":"st')
+    read = journal.JournalReader.read
+    monkeypatch.setattr(journal.JournalReader, "read", lambda self: read(self, 400))
+    status = read_status(tmp_path)
+    assert status.first is not None
+    assert status.last is not None
+    assert (status.first.update, status.last.update) == (1, 49)
+    with pytest.raises(FileAccessError, match=r"cannot read .*metrics\.jsonl"):
+        read_status(tmp_path / "nowhere")

@@ -1,12 +1,13 @@
 """The list of runs: every state that files can be in."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from keisei.callbacks import EventBus, TrainingEnd
 from keisei.errors import KeiseiError
-from keisei.runs.listing import list_runs, summarize
-from keisei.training.callbacks import EventBus, TrainingEnd
+from keisei.runs.listing import list_runs, read_overview
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import PLIES_PER_STEP, fake_evaluation, fake_events
 
@@ -25,8 +26,8 @@ def make_run(
     return directory
 
 
-def test_a_run_is_summarized(tmp_path: Path) -> None:
-    run = summarize(make_run(tmp_path, "one"), now=SOON)
+def test_an_overview_of_a_run(tmp_path: Path) -> None:
+    run = read_overview(make_run(tmp_path, "one"), now=SOON)
     assert (run.name, run.state, run.note) == ("one", "finished", "")
     assert (run.timestep, run.total_timesteps) == (10 * PLIES_PER_STEP, 20 * PLIES_PER_STEP)
     assert (run.update, run.games, run.seconds) == (10, 1_300, 60.0)
@@ -40,7 +41,7 @@ def test_a_late_evaluation_does_not_set_a_run_back(tmp_path: Path) -> None:
     tracker = JsonlTracker(directory)
     tracker._is_ready = True
     tracker.on_evaluation(fake_evaluation(7, 20))
-    run = summarize(directory, now=SOON)
+    run = read_overview(directory, now=SOON)
     assert (run.update, run.games, run.seconds) == (10, 1_300, 60.0)
     assert run.scores["greedy"].score == fake_evaluation(10, 20).scores["greedy"].score
 
@@ -55,21 +56,21 @@ def test_a_late_evaluation_does_not_set_a_run_back(tmp_path: Path) -> None:
     ],
 )
 def test_the_end_says_how_it_went(tmp_path: Path, reason: str, state: str, note: str) -> None:
-    run = summarize(make_run(tmp_path, "one", reason=reason), now=SOON)
+    run = read_overview(make_run(tmp_path, "one", reason=reason), now=SOON)
     assert (run.state, run.note) == (state, note)
 
 
 def test_a_run_without_end_is_running_or_was_killed(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "one", is_killed=True)
-    assert summarize(directory, now=LONG_AGO).state == "running"
-    run = summarize(directory, now=SOON)
+    assert read_overview(directory, now=LONG_AGO).state == "running"
+    run = read_overview(directory, now=SOON)
     assert (run.state, run.note) == ("interrupted", "killed")
 
 
 def test_a_resumed_run_is_running_again(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "one", reason="interrupted")
     EventBus([JsonlTracker(directory)]).emit(next(fake_events(directory, updates=20, first=10)))
-    assert summarize(directory, now=LONG_AGO).state == "running"
+    assert read_overview(directory, now=LONG_AGO).state == "running"
 
 
 def test_broken_directories_are_listed_last_with_the_reason(tmp_path: Path) -> None:
@@ -97,3 +98,16 @@ def test_runs_are_sorted_by_their_start(tmp_path: Path) -> None:
 def test_a_directory_that_is_not_there_is_explained(tmp_path: Path) -> None:
     with pytest.raises(KeiseiError, match=r"there is no directory .*missing; `keisei train`"):
         list_runs(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("max_minutes", "fraction"), [(0, 0.5), (1.25, 0.8), (0.5, 1.0), ("x", 0.5)]
+)
+def test_the_time_limit_counts_as_much_as_the_plies(
+    tmp_path: Path, max_minutes: object, fraction: float
+) -> None:
+    directory = make_run(tmp_path, "one")  # half of its plies, in 60 s
+    config = json.loads((directory / "config.json").read_bytes())
+    config["run"]["max_minutes"] = max_minutes
+    (directory / "config.json").write_text(json.dumps(config))
+    assert read_overview(directory, now=SOON).fraction_done == pytest.approx(fraction)

@@ -5,17 +5,20 @@ import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from keisei.callbacks import Callback, EventBus
 from keisei.errors import KeiseiError
 from keisei.runs import run_plots as plots
-from keisei.runs.journal import Entry, History
-from keisei.runs.report import ReportWriter, write_report
+from keisei.runs.curves import smooth
+from keisei.runs.history import History
+from keisei.runs.journal import JournalEntry
+from keisei.runs.report import write_report
 from keisei.shogi.notation.files import save_game
 from keisei.shogi.notation.record import GameRecord
-from keisei.training.callbacks import Callback, EventBus
-from keisei.training.game_callbacks import SampleGames
 from keisei.training.trackers import JsonlTracker
+from keisei.training.writers import ReportWriter, SampleGamesWriter
 from tests.training.fake_run import fake_events
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -72,7 +75,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a run that went well."""
     directory = tmp_path_factory.mktemp("my <run>")
     play_through(
-        directory, [JsonlTracker(directory), SampleGames(directory, 2), ReportWriter(directory)]
+        directory,
+        [JsonlTracker(directory), SampleGamesWriter(directory, 2), ReportWriter(directory)],
     )
     return directory
 
@@ -136,11 +140,11 @@ def test_a_run_that_has_not_begun_has_a_report(tmp_path: Path) -> None:
     start = next(iter(fake_events(tmp_path)))
     EventBus([JsonlTracker(tmp_path)]).emit(start)
     page = Page(write_report(tmp_path).read_text("utf-8"))
-    assert "No step of training has been finished yet." in page.text
+    assert "No training step has finished yet." in page.text
     assert "has not ended, or was killed" in page.text
     assert not (tmp_path / "plots").exists()
     (tmp_path / "metrics.jsonl").write_bytes(b"")
-    assert "No step" in Page(write_report(tmp_path).read_text("utf-8")).text
+    assert "No training step" in Page(write_report(tmp_path).read_text("utf-8")).text
 
 
 def test_a_torn_journal_and_a_broken_game_are_no_obstacle(
@@ -187,7 +191,7 @@ def test_a_directory_that_is_no_run_is_refused(tmp_path: Path, config: bytes | N
 def history_of(*metrics: dict[str, float]) -> History:
     return History(
         tuple(
-            Entry("step", update, 100 * update, 1_000, 0, 1.0, 0.0, metrics=values)
+            JournalEntry("step", update, 100 * update, 1_000, 0, 1.0, 0.0, metrics=values)
             for update, values in enumerate(metrics, 1)
         )
     )
@@ -208,8 +212,8 @@ def test_plots_leave_out_what_is_no_number() -> None:
 
 def test_noisy_curves_are_smoothed_without_lag() -> None:
     line = [float(number) for number in range(300)]
-    smooth = plots._smooth(line)
-    assert smooth[50:250] == pytest.approx(line[50:250])
+    smoothed = smooth(np.array(line))
+    assert smoothed[50:250] == pytest.approx(line[50:250])
 
 
 def test_the_same_run_gives_the_same_picture() -> None:

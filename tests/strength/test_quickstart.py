@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from keisei.callbacks import EventBus
 from keisei.config import load_config
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.network.loading import read_network
-from keisei.players.network_players import PolicyPlayer
-from keisei.runs.journal import CHECKPOINT, History
-from keisei.runs.run_files import CHECKPOINTS
-from keisei.training.callbacks import EventBus
+from keisei.players.network import PolicyPlayer
+from keisei.run_files import CHECKPOINTS
+from keisei.runs.history import History
+from keisei.runs.journal import CHECKPOINT
 from keisei.training.run import RunSummary, start_run
 from keisei.training.trainer import Trainer
 

@@ -13,14 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from keisei.config_schema import AppConfig
-from keisei.evaluation.score import Score
-from keisei.shogi.game import ShogiGame
-from keisei.shogi.notation import headers as header
-from keisei.shogi.notation.record import GameRecord
-from keisei.shogi.rules import Outcome, Termination
-from keisei.system import write_atomically
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     CheckpointSaved,
     EpochEnd,
     EvaluationEnd,
@@ -31,6 +24,13 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.config_schema import AppConfig
+from keisei.evaluation.score import Score
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.rules import Outcome, Termination
+from keisei.system import write_atomically
 
 PLIES_PER_STEP = 16_384
 SECONDS_PER_STEP = 6.0
@@ -44,7 +44,7 @@ def fake_config(updates: int = 60, **logging: object) -> AppConfig:
     return AppConfig.model_validate({"run": run, "logging": logging})
 
 
-def progress_at(update: int, updates: int) -> Progress:
+def progress_at(update: int, updates: int, max_minutes: float = 0.0) -> Progress:
     """How far a run is after some updates."""
     return Progress(
         timestep=update * PLIES_PER_STEP,
@@ -52,6 +52,7 @@ def progress_at(update: int, updates: int) -> Progress:
         update=update,
         games=update * GAMES_PER_STEP,
         seconds=update * SECONDS_PER_STEP,
+        max_minutes=max_minutes,
     )
 
 
@@ -69,6 +70,7 @@ def fake_metrics(update: int, updates: int) -> dict[str, float]:
         "charts/entropy_weight": 0.01 - 0.008 * done,
         "charts/minibatch_size": 512,
         "charts/epochs_done": 1,
+        "losses/total": 0.1,
         "losses/policy": -0.02 + 0.01 * done + chance.gauss(0, 0.002),
         "losses/value": 0.15 + 0.2 * math.exp(-4 * done) + chance.gauss(0, 0.005),
         "losses/entropy": 3.4 - 1.6 * done + chance.gauss(0, 0.03),
@@ -148,13 +150,14 @@ def random_record(black: str, white: str, seed: int) -> GameRecord:
     return GameRecord.from_game(*random_game(seed), headers=headers)
 
 
-def fake_step(update: int, updates: int) -> StepEnd:
+def fake_step(update: int, updates: int, max_minutes: float = 0.0) -> StepEnd:
     """The end of one step, with a game under way."""
     game = random_game(0)[0]
     shown = ShogiGame()
     for move in game.moves[: min(len(game.moves), 20 + update)]:
         shown.push(move)
-    return StepEnd(progress_at(update, updates), fake_metrics(update, updates), shown)
+    progress = progress_at(update, updates, max_minutes)
+    return StepEnd(progress, fake_metrics(update, updates), shown)
 
 
 def fake_evaluation(update: int, updates: int, *, games: int = 2) -> EvaluationEnd:
@@ -168,7 +171,8 @@ def fake_evaluation(update: int, updates: int, *, games: int = 2) -> EvaluationE
 def fake_start(run_directory: Path, config: AppConfig, update: int, updates: int) -> TrainingStart:
     """The beginning, or the resume at an update."""
     facts = {"parameters": PARAMETERS, "planes": 46, "device": "cpu", "precision": "fp32"}
-    return TrainingStart(config, run_directory, progress_at(update, updates), facts)
+    progress = progress_at(update, updates, config.run.max_minutes)
+    return TrainingStart(config, run_directory, progress, facts)
 
 
 def fake_events(
@@ -203,12 +207,11 @@ def main() -> None:
     """Show a fake run on the terminal and write its report."""
     from rich.console import Console
 
+    from keisei.callbacks import EventBus
     from keisei.display.live import make_display
     from keisei.display.logs import configure_logging
-    from keisei.runs.report import ReportWriter
-    from keisei.training.callbacks import EventBus
-    from keisei.training.game_callbacks import SampleGames
     from keisei.training.trackers import make_trackers
+    from keisei.training.writers import ReportWriter, SampleGamesWriter
 
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
@@ -218,7 +221,7 @@ def main() -> None:
         bus = EventBus(
             [
                 *make_trackers(config, directory),
-                SampleGames(directory, 4),
+                SampleGamesWriter(directory, 4),
                 make_display(config, console),
                 ReportWriter(directory),
             ]

@@ -1,4 +1,4 @@
-"""Evaluations in another process: right results in the right place, and nothing left behind."""
+"""Evaluations in a second process: right results in the right place, nothing left behind."""
 
 import os
 import re
@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keisei.checkpoints.store import save_checkpoint
-from keisei.config_schema import EvaluationConfig
-from keisei.evaluation.measure_worker import NICENESS
-from keisei.network.model_factory import make_network
-from keisei.training import background
-from keisei.training.background import BackgroundEvaluation, is_in_background
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     Callback,
     EvaluationEnd,
     Progress,
     StepEnd,
 )
-from keisei.training.interrupt import InterruptFlag
+from keisei.checkpoints.store import save_checkpoint
+from keisei.config_schema import EvaluationConfig
+from keisei.evaluation.measure_worker import NICENESS
+from keisei.network.model_factory import make_network
+from keisei.system import ChildProcess, InterruptFlag
+from keisei.training import background
+from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_config, tiny_trainer
 
@@ -58,7 +58,7 @@ class Evaluations(Callback):
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Has the other process behave in some way."""
+    """Makes the second process behave in some way."""
     monkeypatch.setattr(background, "WORKER", "tests.training.stub_worker")
     return lambda behaviour: monkeypatch.setenv("STUB", behaviour)
 
@@ -82,7 +82,7 @@ def next_event(evaluation: BackgroundEvaluation) -> EvaluationEnd:
 
 
 def is_alive(process_id: int) -> bool:
-    """Whether a process runs; one that nobody has asked for its exit code does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         os.kill(process_id, 0)
         return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -92,16 +92,16 @@ def is_alive(process_id: int) -> bool:
         return not Path("/proc/self").exists()
 
 
-def running_process(trainer: Trainer) -> "subprocess.Popen[bytes]":
+def running_process(trainer: Trainer) -> ChildProcess:
     assert trainer.background._running is not None
-    return trainer.background._running._process
+    return trainer.background._running.process
 
 
 def submit(evaluation: BackgroundEvaluation, trainer: Trainer, update: int) -> None:
     evaluation.submit(trainer.learner.best_network, replace(PROGRESS, update=update))
 
 
-def test_results_are_those_of_the_network_that_was_handed_over(tmp_path: Path) -> None:
+def test_results_are_those_of_the_submitted_network(tmp_path: Path) -> None:
     steps: list[Progress] = []
     aside = Evaluations(lambda event: steps.append(event.progress))
     trainer = tiny_trainer(tmp_path / "aside", *IN_BACKGROUND, callbacks=[aside])
@@ -176,7 +176,6 @@ def test_a_killed_process_is_reported(tmp_path: Path, caplog: pytest.LogCaptureF
             low = min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19)
             wait_for(lambda: os.getpriority(os.PRIO_PROCESS, process.pid) == low, "low priority")
             process.kill()
-            process.wait()
 
     witness = Evaluations(kill)
     trainer = tiny_trainer(tmp_path, *AFTER_UPDATE_2, callbacks=[witness])
@@ -190,11 +189,11 @@ def test_a_killed_process_is_reported(tmp_path: Path, caplog: pytest.LogCaptureF
     ("behaviour", "message"),
     [
         ("says nothing", "cannot read .*answer.json"),
-        ("lies", "its result can't be read"),
+        ("lies", "its result cannot be parsed"),
         ("hangs", "no result after 0.5 s"),
     ],
 )
-def test_an_answer_that_is_none_is_reported(
+def test_a_missing_or_broken_answer_is_reported(
     tmp_path: Path,
     stub: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -204,8 +203,8 @@ def test_an_answer_that_is_none_is_reported(
 ) -> None:
     stub(behaviour)
     if behaviour == "hangs":
-        monkeypatch.setattr(background, "LONGEST_SECONDS", 0.5)
-        monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+        monkeypatch.setattr(background, "EVALUATION_TIMEOUT", 0.5)
+        monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     trainer = tiny_trainer(tmp_path)
     with BackgroundEvaluation(trainer.config, tmp_path) as evaluation:
         submit(evaluation, trainer, 7)
@@ -214,7 +213,7 @@ def test_an_answer_that_is_none_is_reported(
     assert re.match(f"no evaluation of update 7: {message}", caplog.records[0].getMessage())
 
 
-def test_what_cannot_be_handed_over_or_started_is_reported(
+def test_what_cannot_be_written_or_started_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     trainer = tiny_trainer(tmp_path)
@@ -238,11 +237,11 @@ def test_nothing_is_left_behind(
     ending: str,
 ) -> None:
     stub("hangs")
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     left = tmp_path / "evaluating" / "update-1-of-a-killed-session"
     left.mkdir(parents=True)
     flag = InterruptFlag()
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[ChildProcess] = []
 
     def step_and_end() -> None:
         train_step()
@@ -263,7 +262,7 @@ def test_nothing_is_left_behind(
     else:
         with pytest.raises((ZeroDivisionError, KeyboardInterrupt)):
             trainer.run(flag)
-    assert processes[0].returncode is not None
+    assert processes[0].exit_code is not None
     assert not (tmp_path / "evaluating").exists()
 
 

@@ -22,6 +22,7 @@ import pytest
 import torch
 
 import keisei
+from keisei.callbacks import EventBus, StepEnd
 from keisei.checkpoints.store import Checkpoint, load_newest
 from keisei.errors import KeiseiError
 from keisei.network.towers import device as device_module
@@ -34,11 +35,9 @@ from keisei.ppo.distributed import process_group
 from keisei.ppo.learner import RankLostError, Ranks
 from keisei.ppo.resources import learner_threads, number_of_workers
 from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.workers.parallel import ParallelSelfPlay
-from keisei.system import module_environment
+from keisei.selfplay.workers.process_pool import ParallelSelfPlay
+from keisei.system import InterruptFlag, module_environment
 from keisei.timing import SectionTimer
-from keisei.training.callbacks import EventBus, StepEnd
-from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
 from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer
@@ -97,7 +96,7 @@ def test_workers_of_a_second_learner_play_its_games(tmp_path: Path) -> None:
     whole, part = alone.buffer, Experience(config.selfplay.rollout_plies, 8)
     alone.selfplay.collect(whole, SectionTimer())
     with ParallelSelfPlay(config, workers=1, ranks=Ranks(1, 2)) as workers:
-        workers.take_weights(alone.learner.network, 0)
+        workers.sync_weights(alone.learner.network, 0)
         workers.collect(part, SectionTimer())
     assert (part.packed == whole.packed[:, 8:]).all()
     assert (part.actions == whole.actions[:, 8:]).all()

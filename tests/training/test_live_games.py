@@ -6,25 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from keisei.runs.folder import RunsFolder
-from keisei.runs.run_files import LIVE
-from keisei.runs.run_reader import read_live
-from keisei.shogi.game import ShogiGame
-from keisei.shogi.rules import Outcome, Termination
-from keisei.shogi.vector import VectorShogi
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     Callback,
     GameEnd,
     StepEnd,
     TrainingEnd,
 )
-from keisei.training.game_callbacks import (
+from keisei.run_files import LIVE
+from keisei.runs.folder import RunsFolder
+from keisei.runs.run_reader import read_live
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.rules import Outcome, Termination
+from keisei.shogi.vector import VectorShogi
+from keisei.training.writers import (
     INTERVAL,
-    MOST_OF_THE_TIME,
-    Board,
-    LiveGames,
-    boards_now,
+    MAX_TIME_SHARE,
+    BoardSnapshot,
+    LiveGamesWriter,
     boards_of,
+    current_boards,
 )
 from tests.tiny import tiny_trainer
 from tests.training.fake_run import progress_at
@@ -42,15 +42,15 @@ class Clock:
         return self.now
 
 
-def board(moves: int = 1) -> Board:
+def board(moves: int = 1) -> BoardSnapshot:
     game = ShogiGame()
     for usi in ("7g7f", "3c3d", "8h2b+")[:moves]:
         game.push(usi)
-    return Board(game.diagram, game.last_move)
+    return BoardSnapshot(game.diagram, game.last_move)
 
 
-def counted(calls: list[float], clock: Clock) -> Callable[[], list[Board]]:
-    def boards() -> list[Board]:
+def counted(calls: list[float], clock: Clock) -> Callable[[], list[BoardSnapshot]]:
+    def boards() -> list[BoardSnapshot]:
         calls.append(clock.now)
         return [board()]
 
@@ -60,7 +60,7 @@ def counted(calls: list[float], clock: Clock) -> Callable[[], list[Board]]:
 def test_what_is_written_is_what_the_dashboard_reads(tmp_path: Path) -> None:
     run = tmp_path / "one"
     run.mkdir()
-    live = LiveGames(run, lambda: [board(3), board(0)])
+    live = LiveGamesWriter(run, lambda: [board(3), board(0)])
     live.on_step_end(StepEnd(progress_at(7, 10), {}, None))
     found = read_live(RunsFolder(tmp_path), "one")
     assert found is not None
@@ -72,7 +72,7 @@ def test_what_is_written_is_what_the_dashboard_reads(tmp_path: Path) -> None:
 def test_the_file_stands_for_a_second(tmp_path: Path) -> None:
     clock = Clock()
     calls: list[float] = []
-    live = LiveGames(tmp_path, counted(calls, clock), clock=clock)
+    live = LiveGamesWriter(tmp_path, counted(calls, clock), clock=clock)
     for _ in range(1000):
         live.on_game_end(GAME_END)
     assert len(calls) == 1
@@ -85,20 +85,20 @@ def test_the_file_stands_for_a_second(tmp_path: Path) -> None:
 def test_a_slow_disk_makes_it_rarer(tmp_path: Path) -> None:
     clock = Clock(cost=0.1)  # each look at the clock takes as long: writing seems to take 0.1 s
     calls: list[float] = []
-    live = LiveGames(tmp_path, counted(calls, clock), clock=clock)
+    live = LiveGamesWriter(tmp_path, counted(calls, clock), clock=clock)
     while len(calls) < 3:
         live.on_game_end(GAME_END)
-    assert calls[1] - calls[0] >= 0.1 / MOST_OF_THE_TIME
+    assert calls[1] - calls[0] >= 0.1 / MAX_TIME_SHARE
 
 
 def test_a_failure_is_not_repeated_at_every_game(tmp_path: Path) -> None:
     tries = []
 
-    def failing() -> list[Board]:
+    def failing() -> list[BoardSnapshot]:
         tries.append(0)
         raise RuntimeError("no games")
 
-    live = LiveGames(tmp_path, failing, clock=Clock())
+    live = LiveGamesWriter(tmp_path, failing, clock=Clock())
     with pytest.raises(RuntimeError):
         live.on_game_end(GAME_END)
     live.on_game_end(GAME_END)
@@ -106,12 +106,12 @@ def test_a_failure_is_not_repeated_at_every_game(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
-    LiveGames(tmp_path / "nowhere", lambda: [board()]).on_game_end(GAME_END)
+    LiveGamesWriter(tmp_path / "nowhere", lambda: [board()]).on_game_end(GAME_END)
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_nothing_is_left_when_the_run_ends(tmp_path: Path) -> None:
-    live = LiveGames(tmp_path, lambda: [board()])
+    live = LiveGamesWriter(tmp_path, lambda: [board()])
     live.on_game_end(GAME_END)
     assert (tmp_path / LIVE).exists()
     live.on_training_end(TrainingEnd("finished", progress_at(1, 1)))
@@ -126,7 +126,7 @@ def test_boards_are_those_of_the_environment() -> None:
         env.step(env.sample_actions())
         for index, found in enumerate(boards_of(env, 6)):
             game = env.game(index)  # plays all its moves through
-            assert found == Board(game.diagram, game.last_move)
+            assert found == BoardSnapshot(game.diagram, game.last_move)
 
 
 def test_a_trainer_shows_its_games_while_it_plays(tmp_path: Path) -> None:
@@ -140,7 +140,9 @@ def test_a_trainer_shows_its_games_while_it_plays(tmp_path: Path) -> None:
     trainer = tiny_trainer(tmp_path)
     clock = Clock()
     trainer.bus.callbacks += [
-        LiveGames(tmp_path, lambda: boards_now(trainer.selfplay, trainer.buffer), clock=clock),
+        LiveGamesWriter(
+            tmp_path, lambda: current_boards(trainer.selfplay, trainer.buffer), clock=clock
+        ),
         Reader(),
     ]
     for _ in range(4):

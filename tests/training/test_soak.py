@@ -11,9 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from keisei import metric_names as names
-from keisei.system import resident_megabytes
-from keisei.training.callbacks import Callback, StepEnd
-from keisei.training.interrupt import InterruptFlag
+from keisei.callbacks import Callback, StepEnd
+from keisei.system import InterruptFlag, resident_megabytes
 from tests.tiny import tiny_trainer
 
 MINUTES = float(os.environ.get("KEISEI_SOAK_MINUTES", "20"))

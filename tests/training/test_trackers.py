@@ -12,17 +12,17 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
     EventAccumulator,
 )
 
+from keisei.callbacks import Callback, EventBus, StepEnd
 from keisei.errors import KeiseiError
-from keisei.runs.journal import History
+from keisei.runs.history import History
 from keisei.system import FileAccessError
-from keisei.training.callbacks import Callback, EventBus, StepEnd
 from keisei.training.trackers import (
     JsonlTracker,
     NullTracker,
     TensorBoardTracker,
-    WandbTracker,
     make_trackers,
 )
+from keisei.training.wandb_tracker import WandbTracker
 from tests.training.fake_run import (
     PLIES_PER_STEP,
     fake_config,
@@ -107,7 +107,7 @@ def test_jsonl_recovers_from_a_line_that_was_cut_by_a_full_disk(
             if update == 2:
                 patch.setattr(Path, "open", lambda path, mode, buffering: FullDisk(path, "a"))
             EventBus([tracker]).emit(StepEnd(progress_at(update, 20), {}, None))
-    assert "only a part of a line" in caplog.text
+    assert "only part of a line" in caplog.text
     history = History.read(tmp_path)
     assert [step.update for step in history.steps] == [1, 3, 4]
     assert history.broken_lines == 1

@@ -10,9 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keisei.checkpoints.store import list_checkpoints, load_newest
-from keisei.network.predictor import Weights
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     Callback,
     CheckpointSaved,
     EpochEnd,
@@ -22,7 +20,9 @@ from keisei.training.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
-from keisei.training.interrupt import InterruptFlag
+from keisei.checkpoints.store import list_checkpoints, load_newest
+from keisei.network.predictor import Weights
+from keisei.system import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_trainer
 

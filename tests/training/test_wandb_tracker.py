@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from keisei.training.callbacks import (
+from keisei.callbacks import (
     CheckpointSaved,
     EventBus,
     StepEnd,
@@ -170,7 +170,7 @@ def test_the_end_waits_no_longer_than_the_time_out(
     begun = time.monotonic()
     tracker.on_training_end(TrainingEnd("finished", progress_at(1, 10)))
     assert time.monotonic() - begun < 5.0
-    assert "has not finished within 0.05 s" in caplog.text
+    assert "did not finish within the timeout of 0.05 s" in caplog.text
     assert f"wandb sync {tmp_path / 'wandb' / 'run'}" in caplog.text
     never.set()
 

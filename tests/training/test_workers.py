@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from keisei import metric_names as names
+from keisei.callbacks import Callback, StepEnd
 from keisei.checkpoints.store import load_newest
-from keisei.runs.run_files import CHECKPOINTS
-from keisei.training.callbacks import Callback, StepEnd
+from keisei.run_files import CHECKPOINTS
 from tests.tiny import tiny_trainer
 
 WORKERS = ("parallel.num_workers=2", "selfplay.pool_share=0.25", "selfplay.pool_interval=1")
@@ -35,7 +35,7 @@ def test_a_run_with_workers_and_its_resumption_without(tmp_path: Path) -> None:
         assert told[names.SPS] == pytest.approx(
             64 / sum(told.get(name, 0.0) for name in names.TIMES)
         )
-        assert names.workers(told) == [0, 1]
+        assert names.worker_numbers(told) == [0, 1]
         assert told[names.POLICY_LAG] <= 1
         assert told[names.FAILURES] == 0
         assert event.board is not None

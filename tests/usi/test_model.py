@@ -24,10 +24,10 @@ from pathlib import Path
 from keisei.errors import KeiseiError
 from keisei.usi.engine import Engine
 from keisei.network.loading import LoadedNetwork, load_network
-from keisei.usi.usi_io import Output
+from keisei.usi.usi_io import UsiWriter
 from tests.usi.gui import MaterialPredictor
 network = LoadedNetwork(MaterialPredictor(), "m", "m", 0.0, 1, 512)
-engine = Engine(lambda threads: network, Output(sys.stdout))
+engine = Engine(lambda threads: network, UsiWriter(sys.stdout))
 engine.run(["usi", "isready", "position startpos", "go nodes 20"])
 try:
     load_network(Path(sys.argv[1]))
@@ -157,6 +157,6 @@ def test_mistakes_end_the_command_with_a_message(run: Path, tmp_path: Path) -> N
     ):
         done = talk(arguments[0], b"usi\nisready\n", *map(str, arguments[1:]))
         assert done.returncode == 2
-        assert done.stdout == b"", "a GUI hears of it before the first word"
+        assert done.stdout == b"", "it fails before the first line"
         assert message in done.stderr.decode()
         assert "Traceback" not in done.stderr.decode()

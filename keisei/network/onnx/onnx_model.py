@@ -20,12 +20,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from keisei.config_schema import MatePlies, Text
 from keisei.constants import MAX_PLY_LIMIT
-from keisei.doctor import usable_cpus
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Prediction, padded_width
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions
-from keisei.system import read_bytes
+from keisei.system import read_bytes, usable_cpus
 
 FORMAT_VERSION: Final = 1
 """Version of inputs, outputs and metadata. Files of other versions are refused."""

@@ -22,12 +22,11 @@ import torch
 
 from keisei.config_schema import DeviceConfig
 from keisei.constants import BOARD_SIZE
-from keisei.doctor import usable_cpus
 from keisei.errors import DeviceError
 from keisei.network.towers.compilation import compile_forward
 from keisei.network.towers.layers import lay_out
 from keisei.network.towers.model import ActorCritic
-from keisei.system import module_environment
+from keisei.system import module_environment, usable_cpus
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
-"""A worker somewhere in a Ray cluster: plays a ticket when asked, and answers while it plays.
+"""A worker on a Ray cluster: an actor that plays work items, and reports its status meanwhile.
 
-This is the worker's side; `ray_pool` is the learner's. Nothing here imports Ray
-before an actor runs, so that the module can be read without it.
+This is the worker's side; `keisei.selfplay.workers.ray_pool` is the learner's. The module can be
+imported without Ray.
 """
 
 import os
@@ -14,16 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.ppo.buffer import Experience, experience_bytes
-from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.workers.messages import WorkerStats
+from keisei.selfplay.rollout import RolloutStats, WorkerStats
 from keisei.selfplay.workers.model_sync import TensorMessage, unpack_weights
 from keisei.selfplay.workers.worker import GamesPlan, SelfPlayWorker
 from keisei.system import resident_megabytes
 from keisei.timing import SectionTimer
 
 
-class Weights(NamedTuple):
-    """A network's weights on their way to workers."""
+class WeightsMessage(NamedTuple):
+    """The weights of a network, packed, on their way to workers."""
 
     messages: Mapping[str, TensorMessage]
     version: int
@@ -31,69 +30,69 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class PackedChunk:
-    """A ticket that has been played, as it goes through the cluster."""
+    """The result of a work item."""
 
-    ticket: int
+    work_item: int
     version: int
-    """Of the weights that played it."""
+    """Version of the weights that played it."""
 
     plies: int
     games: int
     data: npt.NDArray[np.uint8]
-    """The arrays of the experience, one after the other; Ray carries them without pickling."""
+    """The arrays of the experience, in one block, which Ray carries without pickling."""
 
     rollout: RolloutStats
     seconds: dict[str, float]
-    """Where the worker's time went."""
+    """The worker's time by section."""
 
     stats: WorkerStats
 
     @property
     def experience(self) -> Experience:
-        """What was played; it looks at `data` and cannot be written to."""
+        """The experience as a read-only view of `data`."""
         return Experience(self.plies, self.games, self.data.data)
 
 
-class Sign(NamedTuple):
-    """A sign of life."""
+class ActorStatus(NamedTuple):
+    """Heartbeat of an actor."""
 
     stats: WorkerStats
     progress: int
-    """Plies that were begun: if it stands still during a ticket, the worker hangs."""
+    """Plies started so far: a worker whose count stands still during a work item hangs."""
 
     node: str
-    """Where it runs."""
+    """Id of the node that it runs on."""
 
 
 class RayWorker:
-    """The actor. `sign` and `hear_of` are done by a thread of their own, beside `play`."""
+    """The actor. `status` and `offer_weights` run in a thread of their own, beside `play`."""
 
     def __init__(self, number: int, plan: GamesPlan, plies: int) -> None:
         """Build the network and set up the games.
 
         Args:
-            number: of the worker.
+            number: number of the worker.
             plan: its games.
-            plies: of a ticket.
+            plies: plies of each game in a work item.
         """
         self._number = number
         self._plies, self._games = plies, plan.games
         self._worker = SelfPlayWorker(plan)
-        self._newest: Weights | None = None
+        self._newest: WeightsMessage | None = None
         self._timer = SectionTimer()
         self._progress = self._played_plies = self._ended_games = 0
         self._start: float | None = None
-        self._ticket_start: float | None = None
+        self._item_start: float | None = None
         self._busy_seconds = 0.0
 
-    def hear_of(self, weights: Weights) -> None:
-        """Take these for the next tickets, although those were given out with older ones."""
+    def offer_weights(self, weights: WeightsMessage) -> None:
+        """Use these weights for work items that were handed out with older ones."""
         self._newest = weights
 
-    def play(self, weights: Weights, ticket: int) -> PackedChunk:
-        """Play a ticket with these weights, or with newer ones that it has heard of."""
-        self._ticket_start = time.perf_counter()
-        self._start = self._ticket_start if self._start is None else self._start
+    def play(self, weights: WeightsMessage, work_item: int) -> PackedChunk:
+        """Play a work item with these weights, or with newer ones that have been offered."""
+        self._item_start = time.perf_counter()
+        self._start = self._item_start if self._start is None else self._start
         newest = self._newest
         if newest is not None and newest.version > weights.version:
             weights = newest
@@ -105,10 +104,10 @@ class RayWorker:
         rollout = self._worker.play(experience, self._timer, on_ply=self._count_ply)
         self._played_plies += rollout.plies
         self._ended_games += len(rollout.outcomes)
-        self._busy_seconds += time.perf_counter() - self._ticket_start
-        self._ticket_start = None
+        self._busy_seconds += time.perf_counter() - self._item_start
+        self._item_start = None
         return PackedChunk(
-            ticket=ticket,
+            work_item=work_item,
             version=weights.version,
             plies=self._plies,
             games=self._games,
@@ -118,11 +117,11 @@ class RayWorker:
             stats=self._stats(),
         )
 
-    def sign(self) -> Sign:
-        """How it is doing."""
+    def status(self) -> ActorStatus:
+        """Return statistics, progress and node."""
         import ray
 
-        return Sign(self._stats(), self._progress, ray.get_runtime_context().get_node_id())
+        return ActorStatus(self._stats(), self._progress, ray.get_runtime_context().get_node_id())
 
     def _count_ply(self) -> None:
         self._progress += 1
@@ -130,7 +129,7 @@ class RayWorker:
     def _stats(self) -> WorkerStats:
         now = time.perf_counter()
         seconds = 0.0 if self._start is None else now - self._start
-        since = self._ticket_start
+        since = self._item_start
         busy = self._busy_seconds + (0.0 if since is None else now - since)
         return WorkerStats(
             worker=self._number,

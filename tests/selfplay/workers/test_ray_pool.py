@@ -17,20 +17,16 @@ import pytest
 import torch
 
 from keisei import metric_names as names
+from keisei.callbacks import Callback, StepEnd
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
-from keisei.network.model_factory import build_model
-from keisei.network.towers.device import choose_compute
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.model_factory import make_network
+from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.source import GameSource, SelfPlay
-from keisei.selfplay.workers.messages import WorkersFailedError
+from keisei.selfplay.source import GameSource, SelfPlay, WorkersFailedError
 from keisei.selfplay.workers.ray_pool import RaySelfPlay, import_ray
-from keisei.shogi.features import feature_spec
 from keisei.timing import SectionTimer
-from keisei.training.callbacks import Callback, StepEnd
 from tests.tiny import tiny_config, tiny_trainer
 
 pytestmark = pytest.mark.slow
@@ -53,7 +49,7 @@ class Nodes:
         self._others: list[Any] = []
 
     def have(self, number: int) -> None:
-        """Add or kill nodes until there are so many, the head included."""
+        """Add or kill nodes until there are `number`, the head included."""
         while 1 + len(self._others) < number:
             self._others.append(self._cluster.add_node(num_cpus=1, **STORE))
         while 1 + len(self._others) > number:
@@ -61,7 +57,7 @@ class Nodes:
         self._cluster.wait_for_nodes()
 
     def kill_one(self) -> None:
-        """End a node and all of its processes, without a word to the cluster."""
+        """Kill a node with all its processes, without notifying the cluster."""
         self._cluster.remove_node(self._others.pop(), allow_graceful=False)
 
     def shutdown(self) -> None:
@@ -84,7 +80,7 @@ def nodes() -> Iterator[Nodes]:
 
 
 def children() -> set[int]:
-    """The processes that this one has started, where one can tell."""
+    """Return the processes that this one has started, where the system lists them."""
     if not PROCESSES.is_dir():
         return set()
     found = set()
@@ -108,20 +104,17 @@ def config_for(nodes: Nodes, *overrides: str) -> AppConfig:
     )
 
 
-def model_of(config: AppConfig) -> ActorCritic:
+def network_of(config: AppConfig) -> Network:
     torch.manual_seed(1)
-    spec = feature_spec(config.env.input_features)
-    return build_model(config.model, spec.num_planes).eval()
+    return make_network(config, config.device)
 
 
 def fingerprints(experience: Experience) -> list[bytes]:
-    """Each game's plies: positions and moves. A record has bytes of no field: they say nothing."""
-    legal_indices = [experience.packed[name] for name in ("board", "hands", "ply", "turn")]
-    legal_indices.append(experience.actions)
+    """Return the plies of each game: positions without the gaps of their records, and moves."""
+    fields = [experience.packed[name] for name in ("board", "hands", "ply", "turn")]
+    fields.append(experience.actions)
     return [
-        b"".join(
-            np.ascontiguousarray(legal_index[:, game]).tobytes() for legal_index in legal_indices
-        )
+        b"".join(np.ascontiguousarray(field[:, game]).tobytes() for field in fields)
         for game in range(experience.games)
     ]
 
@@ -137,15 +130,11 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
     config = config_for(
         nodes, "parallel.num_workers=2", "parallel.max_lag=0", "parallel.compression=gzip"
     )
-    model = model_of(config)
-    spec = feature_spec(config.env.input_features)
-    compute = choose_compute(config.device)
-    alone = SelfPlay(
-        config, TorchPredictor(compute.prepare(model), compute, spec), games=8, threads=1
-    )
+    network = network_of(config)
+    alone = SelfPlay(config, network, games=8, threads=1)
     with RaySelfPlay(config, local_cpus=1) as together:
         for update in range(2):
-            together.take_weights(model, update)
+            together.sync_weights(network, update)
             expected, expected_stats = collected(alone)
             experience, stats = collected(together)
             assert fingerprints(experience) == fingerprints(expected)
@@ -158,15 +147,15 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
             assert len({worker.process for worker in stats.workers}) == 2
 
 
-def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: Nodes) -> None:
+def test_a_lost_node_costs_its_games_and_a_new_node_is_used(nodes: Nodes) -> None:
     nodes.have(2)
     config = config_for(nodes, "parallel.num_workers=auto", "parallel.max_failures=0")
-    model = model_of(config)
+    network = network_of(config)
     seen: Counter[bytes] = Counter()
     lags = []
     with RaySelfPlay(config, local_cpus=1) as play:
         for update in range(6):
-            play.take_weights(model, update)
+            play.sync_weights(network, update)
             if update == 2:
                 nodes.kill_one()
             experience, stats = collected(play)
@@ -185,23 +174,23 @@ def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: N
         nodes.have(2)
         while not (len(stats.workers) == 2 and all(worker.plies for worker in stats.workers)):
             update += 1
-            play.take_weights(model, update)
+            play.sync_weights(network, update)
             experience, stats = collected(play)
             seen.update(fingerprints(experience))
             lags.append(stats.lag)
-    assert max(seen.values()) == 1, "no game was handed over twice"
+    assert max(seen.values()) == 1, "no game was collected twice"
     assert lags[0] == 0
     assert max(lags) == 1
 
 
 @pytest.mark.soak
-def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
+def test_workers_without_a_node_are_not_waited_for(nodes: Nodes) -> None:
     nodes.have(1)
     config = config_for(nodes, "parallel.num_workers=4", "parallel.max_lag=2")
-    model = model_of(config)
+    network = network_of(config)
     with RaySelfPlay(config, local_cpus=1) as play:
         for update in range(3):
-            play.take_weights(model, update)
+            play.sync_weights(network, update)
             experience, stats = collected(play)
             assert len(set(fingerprints(experience))) == 8
             assert stats.lag <= 2
@@ -213,14 +202,14 @@ def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
 def test_a_worker_that_hangs_is_replaced(nodes: Nodes) -> None:
     nodes.have(1)
     config = config_for(nodes, "parallel.num_workers=1", "parallel.hang_seconds=6")
-    model = model_of(config)
+    network = network_of(config)
     with RaySelfPlay(config, local_cpus=1) as play:
-        play.take_weights(model, 0)
+        play.sync_weights(network, 0)
         hanging = collected(play)[1].workers[0].process
         os.kill(hanging, signal.SIGSTOP)
         processes = set()
         for update in (1, 2, 3):
-            play.take_weights(model, update)
+            play.sync_weights(network, update)
             processes |= {worker.process for worker in collected(play)[1].workers}
         assert play.failures >= 1
         assert processes - {hanging}
@@ -236,7 +225,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback(
         update={"model": good.model.model_copy(update={"type": "no such network"})}
     )
     with RaySelfPlay(broken, local_cpus=1) as play:
-        play.take_weights(model_of(good), 0)
+        play.sync_weights(network_of(good), 0)
         with pytest.raises(WorkersFailedError, match="no such network"):
             collected(play)
         assert play.failures == 2
@@ -244,7 +233,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback(
 
 
 class Steps(Callback):
-    """Remembers the metrics of all steps."""
+    """Keeps the metrics of all steps."""
 
     def __init__(self) -> None:
         self.metrics: list[dict[str, float]] = []
@@ -272,20 +261,20 @@ def test_a_run_starts_ray_by_itself_and_leaves_nothing_behind(nodes: Nodes, tmp_
     assert children() == before
 
 
-def test_a_cluster_that_is_not_there() -> None:
+def test_a_cluster_that_cannot_be_reached() -> None:
     pytest.importorskip("ray", reason="Ray is an extra")
     config = tiny_config("parallel.backend=ray", "parallel.ray_address=127.0.0.1:1")
     with pytest.raises(KeiseiError, match=r"cannot join the Ray cluster at '127.0.0.1:1'"):
         RaySelfPlay(config, local_cpus=1)
 
 
-def test_games_must_be_shared_fairly() -> None:
+def test_games_must_be_divided_evenly() -> None:
     config = tiny_config("parallel.backend=ray", "parallel.num_workers=3")
     with pytest.raises(KeiseiError, match="must be a multiple"):
         RaySelfPlay(config, local_cpus=1)
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(KeiseiError, match=r'pip install "keisei\[ray\]"'):
         RaySelfPlay(tiny_config("parallel.backend=ray"), local_cpus=1)

@@ -1,0 +1,210 @@
+"""Events of a training run, and the callbacks that receive them.
+
+The trainer emits events; display, trackers, report and plug-ins are callbacks. A callback that
+raises is logged with its traceback, and training continues.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from keisei.errors import KeiseiError
+
+if TYPE_CHECKING:  # readers of journals import `Progress`, and need neither Numba nor pydantic
+    from keisei.config_schema import AppConfig
+    from keisei.evaluation.score import Score
+    from keisei.shogi.game import ShogiGame
+    from keisei.shogi.notation.record import GameRecord
+    from keisei.shogi.rules import Outcome
+
+logger = logging.getLogger(__name__)
+
+PLUGIN_GROUP: Final = "keisei.callbacks"
+"""Entry-point group in which packages register callbacks, each by a name and a class."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come, counted over all its sessions."""
+
+    timestep: int
+    """Plies played and learned from."""
+
+    total_timesteps: int
+    """Plies after which the run is finished."""
+
+    update: int
+    """Updates of the network."""
+
+    games: int
+    """Games of self-play that have ended."""
+
+    seconds: float
+    """Seconds of training."""
+
+    max_minutes: float = 0.0
+    """Minutes of training after which the run ends; 0 for no time limit."""
+
+    @property
+    def ply_fraction(self) -> float:
+        """Fraction of the plies that have been played; a run may exceed 1 in its last rollout."""
+        return self.timestep / self.total_timesteps if self.total_timesteps > 0 else 0.0
+
+    @property
+    def time_fraction(self) -> float:
+        """Fraction of the time limit that has passed; 0 without a limit."""
+        return self.seconds / (60.0 * self.max_minutes) if self.max_minutes > 0.0 else 0.0
+
+    @property
+    def fraction_done(self) -> float:
+        """Fraction of the run that is over, 0 to 1: by plies or by time, whichever is further."""
+        return min(1.0, max(self.ply_fraction, self.time_fraction))
+
+
+@dataclass(frozen=True)
+class TrainingStart:
+    """A session of training begins: a new run, or a resumed one."""
+
+    config: "AppConfig"
+    run_directory: Path
+    progress: Progress
+    facts: Mapping[str, Any]
+    """Properties of the session: parameters, planes, device, precision, versions ..."""
+
+
+@dataclass(frozen=True)
+class GameEnd:
+    """A game of self-play has ended."""
+
+    outcome: "Outcome"
+    plies: int
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """A pass over the rollout's experience has ended."""
+
+    epoch: int
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class StepEnd:
+    """A training step has ended: a rollout, and an update from it."""
+
+    progress: Progress
+    metrics: Mapping[str, float]
+    """Metrics by their full names, such as ``losses/policy`` or ``charts/SPS``."""
+
+    board: "ShogiGame | None"
+    """A game in progress, for the display."""
+
+
+@dataclass(frozen=True)
+class EvaluationEnd:
+    """The network has been evaluated against its standard opponents."""
+
+    progress: Progress
+    """How far the run was when the evaluated network was taken; evaluations may end later."""
+
+    scores: "Mapping[str, Score]"
+    """Scores by opponent."""
+
+    games: "tuple[GameRecord, ...]" = field(default=())
+    """Sample games."""
+
+
+@dataclass(frozen=True)
+class CheckpointSaved:
+    """A checkpoint has been written."""
+
+    path: Path
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class TrainingEnd:
+    """The session of training ends."""
+
+    reason: str
+    """``finished``, ``time limit``, ``interrupted``, or the message of an error."""
+
+    progress: Progress
+
+
+class Callback:
+    """Base class of callbacks: one method per event, each of which does nothing by default."""
+
+    def on_training_start(self, event: TrainingStart) -> None:
+        """Handle the start of a session."""
+
+    def on_game_end(self, event: GameEnd) -> None:
+        """Handle the end of a self-play game."""
+
+    def on_epoch_end(self, event: EpochEnd) -> None:
+        """Handle the end of a pass over the rollout's experience."""
+
+    def on_step_end(self, event: StepEnd) -> None:
+        """Handle the end of a training step."""
+
+    def on_evaluation(self, event: EvaluationEnd) -> None:
+        """Handle the scores of an evaluation."""
+
+    def on_checkpoint(self, event: CheckpointSaved) -> None:
+        """Handle a new checkpoint."""
+
+    def on_training_end(self, event: TrainingEnd) -> None:
+        """Handle the end of a session."""
+
+
+Event = TrainingStart | GameEnd | EpochEnd | StepEnd | EvaluationEnd | CheckpointSaved | TrainingEnd
+
+_METHODS: Final[dict[type, str]] = {
+    TrainingStart: "on_training_start",
+    GameEnd: "on_game_end",
+    EpochEnd: "on_epoch_end",
+    StepEnd: "on_step_end",
+    EvaluationEnd: "on_evaluation",
+    CheckpointSaved: "on_checkpoint",
+    TrainingEnd: "on_training_end",
+}
+
+
+class EventBus:
+    """Passes each event to every callback, in the order in which they were added."""
+
+    def __init__(self, callbacks: list[Callback] | None = None) -> None:
+        self.callbacks = list(callbacks or [])
+
+    def emit(self, event: Event) -> None:
+        """Call every callback with `event`; one that raises is logged, the others are called."""
+        method = _METHODS[type(event)]
+        for callback in self.callbacks:
+            try:
+                getattr(callback, method)(event)
+            except Exception:
+                logger.exception("callback %s failed in %s", type(callback).__name__, method)
+
+
+@runtime_checkable
+class _CallbackFactory(Protocol):
+    def __call__(self) -> Callback: ...
+
+
+def load_plugin(name: str) -> Callback:
+    """Return the callback that an installed package registered under `name`."""
+    found = {entry.name: entry for entry in entry_points(group=PLUGIN_GROUP)}
+    if name not in found:
+        known = ", ".join(sorted(found)) or "none"
+        raise KeiseiError(f"unknown callback plug-in {name!r}; installed: {known}")
+    try:
+        make = found[name].load()
+        callback = make() if isinstance(make, _CallbackFactory) else make
+    except Exception as error:
+        raise KeiseiError(f"plug-in {name!r} cannot be loaded: {error}") from error
+    if not isinstance(callback, Callback):
+        raise KeiseiError(f"plug-in {name!r} is not a keisei.callbacks.Callback")
+    return callback

@@ -1,0 +1,82 @@
+"""Names of the files and directories of a training run."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from keisei.errors import KeiseiError
+from keisei.system import read_bytes
+
+RUNS: Final = "runs"
+"""Default directory of all runs."""
+
+LADDER: Final = f"{RUNS}/ladder.sqlite3"
+"""Match results of all players, from runs and elsewhere: see `keisei.evaluation.results`."""
+
+CONFIG: Final = "config.json"
+"""Settings of the run."""
+
+METRICS: Final = "metrics.jsonl"
+"""Journal of the run, one JSON object per line: see `keisei.runs.journal`."""
+
+LIVE: Final = "live.json"
+"""Games in progress; removed when the run ends: see `keisei.training.writers`."""
+
+LOG: Final = "run.log"
+"""Log messages."""
+
+STRENGTH: Final = "strength.json"
+"""Elo ratings of the run's checkpoints: see `keisei.evaluation.run_strength`."""
+
+ELO_PLOT: Final = "plots/elo.png"
+"""Plot of the ratings in `STRENGTH`."""
+
+REPORT: Final = "report.html"
+"""Report of the run on one page."""
+
+PLOTS: Final = "plots"
+"""Directory of the report's plots as PNG files."""
+
+PAUSE: Final = "PAUSE"
+"""Pauses the run while it exists: see `keisei.selfplay.source.PauseFile`."""
+
+CHECKPOINTS: Final = "checkpoints"
+"""Directory of the checkpoints: see `keisei.checkpoints.store`."""
+
+GAMES: Final = "games"
+"""Directory of sample games as KIF and CSA files."""
+
+EVALUATING: Final = "evaluating"
+"""Directory of networks under evaluation in the background; removed when the run ends."""
+
+TENSORBOARD: Final = "tensorboard"
+"""Directory of TensorBoard's event files."""
+
+WANDB_ID: Final = "wandb-id.txt"
+"""Id of the run at Weights & Biases."""
+
+
+def run_places(path: Path) -> tuple[Path, ...]:
+    """Return where a run may be that is given by its path, or by its name in `RUNS`."""
+    return path, RUNS / path
+
+
+def find_run(path: Path) -> Path:
+    """Return the directory of the run that is given by its path, or by its name in `RUNS`."""
+    for place in run_places(path):
+        if (place / CONFIG).is_file():
+            return place
+    raise KeiseiError(f"there is no run in {path}: a run's directory holds a {CONFIG}")
+
+
+def read_config(run_directory: Path) -> Mapping[str, Any]:
+    """Return the settings of a run as written, by any version of Keisei: nothing is validated."""
+    path = run_directory / CONFIG
+    try:
+        config = json.loads(read_bytes(path))
+    except ValueError as error:
+        raise KeiseiError(f"{path} is not JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise KeiseiError(f"{path} holds no settings: it should be a JSON object")
+    return config
