@@ -1,12 +1,12 @@
-"""Generalised advantage estimation for two alternating players.
+"""Generalized advantage estimation (GAE) for two alternating players.
 
-Values, rewards and advantages are the mover's. The next ply is the opponent's, so whatever is good
-there is bad here, and both signs flip:
+Values, rewards and advantages are from the mover's point of view. The next ply is the opponent's,
+so both signs flip:
 
     delta_t = r_t - gamma * V(s_t+1) - V(s_t)
     A_t     = delta_t - gamma * lambda * A_t+1
 
-within a game, and cut where a game ends.
+within a game; both sums end with the game.
 """
 
 import numpy as np
@@ -24,22 +24,22 @@ def two_player_advantages(
     gamma: float,
     gae_lambda: float,
 ) -> Floats:
-    """Advantages ``[T, N]`` of `T` consecutive plies in each of `N` games.
+    """Compute advantages ``[T, N]`` of `T` consecutive plies in each of `N` games.
 
     Args:
         rewards: ``[T, N]``, each for the player who moved.
         values: ``[T, N]``, of the position before the move, for its mover.
-        ends: ``[T, N]``, whether the move ended its game; the next row begins another.
+        ends: ``[T, N]``, whether the move ended its game; the next row starts another.
         last_values: ``[N]``, of the position after the last row, for its mover.
         gamma: discount per ply.
-        gae_lambda: 0 trusts the values, 1 the outcome.
+        gae_lambda: 0 relies on the values only, 1 on the outcomes only.
     """
     advantages = np.empty_like(rewards)
     next_values, next_advantages = last_values, np.zeros_like(last_values)
     for t in range(len(rewards) - 1, -1, -1):
-        goes_on = np.where(ends[t], np.float32(0.0), np.float32(1.0))
-        delta = rewards[t] - gamma * goes_on * next_values - values[t]
-        advantages[t] = delta - gamma * gae_lambda * goes_on * next_advantages
+        continues = np.where(ends[t], np.float32(0.0), np.float32(1.0))
+        delta = rewards[t] - gamma * continues * next_values - values[t]
+        advantages[t] = delta - gamma * gae_lambda * continues * next_advantages
         next_values, next_advantages = values[t], advantages[t]
     return advantages
 
@@ -53,11 +53,12 @@ def shaped_rewards(
     gamma: float,
     weight: float,
 ) -> Floats:
-    """Rewards plus `weight` times the discounted gain of a potential, ``[T, N]``.
+    """Add `weight` times the discounted gain of a potential to rewards ``[T, N]``.
 
-    The potential is the mover's too, so the gain of a move is ``-gamma * P(s_t+1) - P(s_t)``; a
-    finished game has none. Such shaping does not change which policy is optimal (Ng, Harada and
-    Russell, 1999): over a game it adds up to what the first position was worth.
+    The potential is from the mover's point of view too, so the gain of a move is
+    ``-gamma * P(s_t+1) - P(s_t)``; after the end of a game it is 0. Such shaping does not change
+    which policy is optimal (Ng, Harada and Russell, 1999): over a game it adds up to the potential
+    of the first position.
     """
     following = np.concatenate([potentials[1:], last_potentials[None]])
     gain = -gamma * np.where(ends, np.float32(0.0), following) - potentials

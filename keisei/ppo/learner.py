@@ -1,4 +1,4 @@
-"""`Learner`: what the training loop knows of a network that learns, whatever computes it.
+"""`Learner`: the interface between the training loop and a network under training.
 
 `PPOAgent` (`keisei.ppo.agent`) is the learner of the towers. Nothing here needs torch.
 """
@@ -25,15 +25,15 @@ Item = TypeVar("Item")
 
 
 class TrainingDivergedError(KeiseiError):
-    """The loss has been non-finite for too long: the run stops, its last checkpoint is good."""
+    """The loss was NaN or infinite for too long: the run stops; its last checkpoint is good."""
 
 
 class RankLostError(KeiseiError):
-    """Another learner is gone, so this one cannot continue."""
+    """Another learner is gone, so this one has to stop."""
 
 
 class LearnSettings(NamedTuple):
-    """What the schedules have decided for one update."""
+    """Settings of one update that follow schedules."""
 
     learning_rate: float
     entropy_weight: float
@@ -41,19 +41,21 @@ class LearnSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """Metrics of an update, averaged over its minibatches."""
+    """Result of an update."""
 
     metrics: dict[str, float]
+    """Means over the minibatches of all ranks, by the names of `keisei.metric_names`."""
+
     samples: int
-    """Samples that the network was trained on, over all epochs, in all ranks."""
+    """Samples that the network was trained on, in all epochs and ranks."""
 
 
 class Ranks:
     """All learners of a run, of which this process is one.
 
-    This class is the usual case, a single learner. Several learners, started by ``torchrun``,
-    are a `keisei.ppo.distributed.TorchRanks`: there every method waits for all ranks, so all have
-    to call the same ones in the same order.
+    This class is the usual case, a single learner. Several learners, started by ``torchrun``, use
+    `keisei.ppo.distributed.TorchRanks`, whose methods are collectives: each waits for all ranks, so
+    all ranks have to call the same ones in the same order.
     """
 
     def __init__(
@@ -61,42 +63,42 @@ class Ranks:
     ) -> None:
         self.rank, self.size = rank, size
         self.local_rank, self.local_size = local_rank, local_size
-        """The same, among those on this machine."""
+        """Rank and number of learners on this machine."""
 
     @property
     def is_first(self) -> bool:
-        """Whether this rank writes, evaluates and decides."""
+        """Whether this is rank 0, which writes, evaluates and decides."""
         return self.rank == 0
 
     def __str__(self) -> str:
         return f"learner {self.rank + 1} of {self.size}"
 
     def any(self, is_true: bool) -> bool:
-        """Whether it is true for some rank."""
+        """Return whether `is_true` in any rank."""
         return self.all_min(int(not is_true)) == 0
 
     def is_same(self, number: int) -> bool:
-        """Whether all ranks pass the same number."""
+        """Return whether all ranks pass the same number."""
         return self.all_min(number) == -self.all_min(-number)
 
     def means(self, numbers: Sequence[float]) -> list[float]:
-        """Each number, averaged over all ranks."""
+        """Mean of each number over all ranks."""
         return [total / self.size for total in self.sums(numbers)]
 
-    def broadcast(self, decision: Item) -> Item:
-        """What the first rank passes."""
-        return self.all_gather(decision if self.is_first else None)[0]  # type: ignore[return-value]
+    def broadcast(self, item: Item) -> Item:
+        """Return the item of the first rank."""
+        return self.all_gather(item if self.is_first else None)[0]  # type: ignore[return-value]
 
     def all_min(self, number: int) -> int:
-        """The smallest number of all ranks."""
+        """Smallest number of all ranks."""
         return number
 
     def sums(self, numbers: Sequence[float]) -> list[float]:
-        """Each number, summed over all ranks."""
+        """Sum of each number over all ranks."""
         return list(numbers)
 
     def all_gather(self, item: Item) -> list[Item]:
-        """What each rank passes, by rank."""
+        """Items of all ranks, in the order of the ranks."""
         return [item]
 
     def leave(self) -> None:
@@ -104,39 +106,41 @@ class Ranks:
 
 
 class UpdateProfiler(Protocol):
-    """Records an update and writes what took how long."""
+    """Records an update and writes where the time went."""
 
     def start(self) -> None:
-        """Begin before the first update."""
+        """Start before the first update."""
         ...
 
     def step(self) -> None:
-        """Count an update."""
+        """Mark the end of an update."""
         ...
 
     def stop(self) -> None:
-        """End, whether anything was recorded or not."""
+        """Stop, whether anything was recorded or not."""
         ...
 
 
 class Learner(Protocol):
-    """A network under training: its weights, its optimizer, and how it learns from experience."""
+    """A network under training, with its optimizer."""
 
     random: np.random.Generator
     """Decides the order of samples."""
 
     ranks: Ranks
+    """All learners, of which this is one."""
+
     stopwatch: Stopwatch
     """Runs while the network computes, acting or learning."""
 
     @property
     def network(self) -> Network:
-        """The network under training, which plays its own games: always the newest weights."""
+        """The network under training, which always has the newest weights; it plays the games."""
         ...
 
     @property
     def best_network(self) -> Network:
-        """The network to evaluate: the averaged weights where there are any."""
+        """The network to evaluate: with the averaged weights if there are any."""
         ...
 
     def learn(
@@ -145,34 +149,40 @@ class Learner(Protocol):
         settings: LearnSettings,
         on_epoch: Callable[[int], None] = ...,
     ) -> UpdateStats:
-        """Improve the network by the experience of a finished rollout.
+        """Train on a finished rollout.
+
+        Args:
+            buffer: the rollout, with advantages and returns.
+            settings: learning rate and entropy weight of this update.
+            on_epoch: called with the number of each epoch, from 0, when it is over.
 
         Raises:
-            TrainingDivergedError: The loss has been non-finite for too long.
+            TrainingDivergedError: The loss was NaN or infinite for too long.
         """
         ...
 
     def start_from(self, stored: "StoredNetwork") -> None:
-        """Begin with the weights of a network that was trained before, perhaps on other planes."""
+        """Start with the weights of a trained network, which may read other planes."""
         ...
 
     def join_ranks(self) -> None:
-        """Begin with the weights of the first rank in all of them."""
+        """Give all ranks the weights of the first rank."""
         ...
 
     def stay_together(self) -> None:
-        """Take the first rank's weights again where those of others have become unlike them."""
+        """Give all ranks the weights of the first rank again if they have diverged."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """Everything that learning depends on: plain values and arrays.
+        """Everything that training depends on, as plain values and arrays, for a checkpoint.
 
-        ``model`` are the weights, ``ema`` the averaged ones where there are any.
+        ``model`` has the weights, ``ema`` the averaged ones if there are any. Arrays may be the
+        learner's own: copy them to keep them.
         """
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned."""
+        """Restore what `state` returned."""
         ...
 
     def facts(self) -> dict[str, Any]:
@@ -180,18 +190,18 @@ class Learner(Protocol):
         ...
 
     def profiler(self, directory: Path) -> UpdateProfiler:
-        """A profiler of updates, which writes into `directory`."""
+        """Make a profiler of updates that writes into `directory`."""
         ...
 
 
 def make_learner(
     config: AppConfig, *, seed: int, random: np.random.Generator, ranks: Ranks
 ) -> Learner:
-    """The learner for the network type of a configuration.
+    """Make the learner of the network type of a configuration.
 
     Args:
         config: the settings of the run.
-        seed: of the first weights.
+        seed: of the initial weights.
         random: decides the order of samples.
         ranks: all learners, of which this is one.
     """
@@ -202,7 +212,7 @@ def make_learner(
 
 
 def require_launched(*, ddp: bool) -> None:
-    """Refuse ``--ddp`` without torchrun, and several processes of torchrun without ``--ddp``."""
+    """Raise `KeiseiError` for ``--ddp`` without torchrun, and for torchrun without ``--ddp``."""
     number = os.environ.get("WORLD_SIZE", "")
     is_launched = "RANK" in os.environ and bool(number)
     if ddp and not is_launched:

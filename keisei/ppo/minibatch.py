@@ -1,4 +1,4 @@
-"""Minibatches: planes, legal lists and targets of some plies of a rollout, on the device."""
+"""Minibatches: planes, legal lists and targets of plies of a rollout, on the device."""
 
 from typing import NamedTuple
 
@@ -18,12 +18,12 @@ from keisei.shogi.position import new_positions
 
 
 class Minibatch(NamedTuple):
-    """``B`` samples to learn from."""
+    """``B`` samples to train on."""
 
     planes: Tensor  # [B, C, 9, 9]
     legal: Tensor  # [B, M] int64: legal actions
-    counts: Tensor  # [B]: how many of them there are
-    legal_indices: Tensor  # [B] int64: the action that was played, as an index into `legal`
+    counts: Tensor  # [B]: number of legal actions
+    legal_indices: Tensor  # [B] int64: the action played, as an index into `legal`
     log_probs: Tensor  # [B]: of that action, when it was played
     advantages: Tensor  # [B]
     returns: Tensor  # [B]
@@ -31,7 +31,7 @@ class Minibatch(NamedTuple):
 
 
 class MinibatchMaker:
-    """Makes minibatches in buffers of its own, which the next one overwrites."""
+    """Makes minibatches in its own buffers; each minibatch overwrites the one before."""
 
     def __init__(self, spec: FeatureSpec, compute: Compute) -> None:
         self.spec = spec
@@ -42,7 +42,7 @@ class MinibatchMaker:
         self._counts = np.zeros(0, dtype=np.int32)
 
     def make(self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64]) -> Minibatch:
-        """The samples at flat `indices` of a finished rollout."""
+        """Make the minibatch of the samples at flat `indices` of a finished rollout."""
         batch = len(indices)
         if len(self._planes) < batch:
             self._planes = np.empty((batch, *self.spec.shape), dtype=np.float32)

@@ -6,18 +6,17 @@ from typing import Final
 from keisei.config_schema import Shape
 
 PATIENCE: Final = 0.2
-"""How far a run may fall behind its time limit at the start before its schedules notice."""
+"""Fraction of the time limit by which a run may fall behind before its schedules notice."""
 
 
 def schedule_fraction(plies: float, time: float) -> float:
     """Return the fraction of a run, 0 to 1, that its schedules follow.
 
-    That is the fraction of its plies, and nothing else, as long as the run keeps pace with its
-    time limit: then it can be repeated and resumed bit by bit, whatever the clock says. On a
-    machine too slow for all the plies, a clock takes over that starts `PATIENCE` late and reaches
-    1 with the limit, so that schedules end with the run there as well. Neither of the two jumps,
-    so the larger one does not either; and a run that is as far in its plies as in its time is
-    always ahead of that clock.
+    It is the fraction of its plies, and nothing else, as long as the run keeps pace with its time
+    limit: then it can be repeated and resumed bit by bit, whatever the clock says. On a machine too
+    slow for all plies, a clock takes over that starts `PATIENCE` late and reaches 1 with the limit,
+    so that schedules end with the run there as well. Neither of the two jumps, so the larger one
+    does not either; and a run whose plies keep pace with its time is always ahead of that clock.
 
     Args:
         plies: fraction of the run's plies that were played.
@@ -27,9 +26,9 @@ def schedule_fraction(plies: float, time: float) -> float:
 
 
 def scheduled(shape: Shape, start: float, end: float, done: float, *, warmup: float = 0.0) -> float:
-    """The value when the fraction `done` of a run is over.
+    """Value of a schedule when the fraction `done` of a run is over.
 
-    During the fraction `warmup` it rises from zero to `start`; then it goes to `end` along `shape`.
+    During the fraction `warmup` it rises from 0 to `start`; then it moves to `end` along `shape`.
     """
     done = min(max(done, 0.0), 1.0)
     if done < warmup:
@@ -43,7 +42,7 @@ def scheduled(shape: Shape, start: float, end: float, done: float, *, warmup: fl
 
 
 def fading(start: float, end: float, done: float) -> float:
-    """From `start` at the beginning of a run to zero at the fraction `end` of it."""
+    """Value that falls linearly from `start` at the beginning of a run to 0 at fraction `end`."""
     if done >= end:
         return 0.0
     return start * (1.0 - done / end)

@@ -1,8 +1,8 @@
-"""What a network says: policy heads for the 13,527 actions, value heads for the outcome.
+"""Policy heads for the 13,527 actions, and value heads for the outcome.
 
 Heads read the trunk's features of squares ``[B, 81, W]``. A linear layer over them is the same as
-a 1x1 convolution over the board. Policy heads answer for the legal actions only: a position has
-about 80 of them.
+a 1x1 convolution over the board. Policy heads compute the logits of the legal actions only: a
+position has about 80 of them.
 """
 
 import math
@@ -22,34 +22,34 @@ from keisei.constants import (
 from keisei.network.towers.layers import BEFORE_ACTIVATION, SMALL, make_activation, start
 
 NUM_BOARD_ENTRIES: Final = NUM_SQUARES * NUM_SQUARES * 2
-"""Board moves in the from-to head's table: every (from, to, promote), also with from = to."""
+"""Board moves in the table of the from-to head: every (from, to, promote), also from = to."""
 
 FLAT_CHANNELS: Final = 2
-"""Channels of which the flat policy head and the value heads see each square."""
+"""Channels that the flat policy head and the value heads read square by square."""
 
 POOLED_CHANNELS: Final = 32
-"""Channels of which the value heads see the mean over the board."""
+"""Channels that the value heads read as means over the board."""
 
 
 class PolicyHead(nn.Module):
-    """From features of squares to logits of actions."""
+    """Maps features of squares to logits of actions."""
 
     def forward(self, squares: Tensor, legal: Tensor) -> Tensor:
-        """Logits ``[B, M]`` of the actions ``legal[B, M]``."""
+        """Compute logits ``[B, M]`` of the actions ``legal[B, M]``."""
         raise NotImplementedError
 
     def all_logits(self, squares: Tensor) -> Tensor:
-        """Logits ``[B, 13527]`` of all actions."""
+        """Compute logits ``[B, 13527]`` of all actions."""
         raise NotImplementedError
 
 
 class FromToPolicy(PolicyHead):
-    """A board move's logit is the query of its origin times the key of its target.
+    """Policy head in which a board move's logit is the query of its origin times its target's key.
 
     A target has two keys, one for moving there and one for promoting there. Drops have a logit
-    for each target and piece. Far fewer weights than a flat layer, and what is learned of a square
-    holds for all moves from or to it: the clone of a bot reached 22 % top-1 accuracy, and 9.7 %
-    with a flat head (prototype).
+    for each target and piece. It has far fewer weights than a flat layer, and what is learned about
+    a square holds for all moves from or to it: the clone of a bot reached 22 % top-1 accuracy, and
+    9.7 % with a flat head (prototype).
     """
 
     table_index: Tensor
@@ -67,15 +67,15 @@ class FromToPolicy(PolicyHead):
         self.register_buffer("table_index", _table_index(), persistent=False)
 
     def forward(self, squares: Tensor, legal: Tensor) -> Tensor:
-        """Logits ``[B, M]`` of the actions ``legal[B, M]``."""
+        """Compute logits ``[B, M]`` of the actions ``legal[B, M]``."""
         return self._table(squares).gather(1, self.table_index[legal])
 
     def all_logits(self, squares: Tensor) -> Tensor:
-        """Logits ``[B, 13527]`` of all actions."""
+        """Compute logits ``[B, 13527]`` of all actions."""
         return self._table(squares).index_select(1, self.table_index)
 
     def _table(self, squares: Tensor) -> Tensor:
-        """``[B, 81 * 81 * 2 + 81 * 7]``: (from, to, promote), then (to, piece)."""
+        """Logits ``[B, 81 * 81 * 2 + 81 * 7]`` by (from, to, promote), then by (to, piece)."""
         queries = self.query(squares) * self.width**-0.5
         keys = self.key(squares).view(-1, NUM_SQUARES * 2, self.width)
         moves = torch.bmm(queries, keys.transpose(1, 2))
@@ -83,7 +83,7 @@ class FromToPolicy(PolicyHead):
 
 
 def _table_index() -> Tensor:
-    """``int64[13527]``: where each action stands in the from-to head's table."""
+    """Index ``int64[13527]`` of each action in the table of the from-to head."""
     origin = torch.arange(NUM_SQUARES).view(-1, 1, 1)
     other = torch.arange(NUM_SQUARES - 1).view(1, -1, 1)
     target = other + (other >= origin)  # actions leave out the origin among the targets
@@ -93,9 +93,9 @@ def _table_index() -> Tensor:
 
 
 class FlatPolicy(PolicyHead):
-    """Each action has its own weights on one vector that describes the whole board.
+    """Policy head in which each action has its own weights on one vector of the whole board.
 
-    `width` is the length of that vector, so the weights stay few: 13,527 * width.
+    `width` is the length of that vector, which keeps the number of weights at 13,527 * width.
     """
 
     def __init__(self, in_width: int, width: int, activation: str) -> None:
@@ -109,15 +109,15 @@ class FlatPolicy(PolicyHead):
         start(self.actions, SMALL)
 
     def forward(self, squares: Tensor, legal: Tensor) -> Tensor:
-        """Logits ``[B, M]`` of the actions ``legal[B, M]``."""
-        # Only the legal actions' weights are looked at: at width 32 that is 2 to 7 times as fast
-        # as all logits, and with batches of 1 more than that.
+        """Compute logits ``[B, M]`` of the actions ``legal[B, M]``."""
+        # Only the legal actions' weights are read: at width 32 that is 2 to 7 times as fast as
+        # all logits, and more than that with batches of 1.
         weights = functional.embedding(legal, self.actions.weight)
         biases = self.actions.bias[legal]
         return torch.bmm(weights, self._board(squares).unsqueeze(2)).squeeze(2) + biases
 
     def all_logits(self, squares: Tensor) -> Tensor:
-        """Logits ``[B, 13527]`` of all actions."""
+        """Compute logits ``[B, 13527]`` of all actions."""
         logits: Tensor = self.actions(self._board(squares))
         return logits
 
@@ -128,10 +128,10 @@ class FlatPolicy(PolicyHead):
 
 
 class ValueHead(nn.Module):
-    """From features of squares to what the mover can expect.
+    """Maps features of squares to the expected outcome for the mover.
 
-    Most channels are pooled over the board: a piece counts wherever it stands. A few are kept
-    square by square.
+    Most channels are averaged over the board, since a piece counts wherever it stands. A few are
+    read square by square.
     """
 
     def __init__(self, in_width: int, width: int, activation: str, outputs: int) -> None:
@@ -145,55 +145,55 @@ class ValueHead(nn.Module):
         start(self.outcome, SMALL)
 
     def forward(self, squares: Tensor) -> Tensor:
-        """What `values` and `loss` read."""
+        """Compute the raw output ``[B, outputs]``, for `values` and `loss`."""
         channels: Tensor = self.activation(self.channels(squares))
         pooled, flat = channels[:, :, :POOLED_CHANNELS], channels[:, :, POOLED_CHANNELS:]
-        # A sum over 81 squares varies 9 times as much as one square does.
+        # The mean over 81 squares varies 1/9 as much as one square does.
         board = torch.cat((pooled.mean(dim=1) * math.sqrt(NUM_SQUARES), flat.flatten(1)), dim=1)
         outcome: Tensor = self.outcome(self.activation(self.hidden(board)))
         return outcome.float()
 
     def values(self, output: Tensor) -> Tensor:
-        """Values ``[B]`` from -1, the mover loses, to 1, the mover wins."""
+        """Convert the raw output to values ``[B]`` from -1, the mover loses, to 1."""
         raise NotImplementedError
 
     def loss(self, output: Tensor, returns: Tensor) -> Tensor:
-        """Losses ``[B]`` of what the head said, given the returns ``[B]``."""
+        """Losses ``[B]`` of the raw output, given the returns ``[B]``."""
         raise NotImplementedError
 
 
 class TanhValue(ValueHead):
-    """One number, the expected outcome; learned by squared error."""
+    """Value head with one output, the expected outcome; trained by squared error."""
 
     def __init__(self, in_width: int, width: int, activation: str) -> None:
         super().__init__(in_width, width, activation, outputs=1)
 
     def forward(self, squares: Tensor) -> Tensor:
-        """Values ``[B]``."""
+        """Compute the values ``[B]``."""
         return torch.tanh(super().forward(squares).squeeze(1))
 
     def values(self, output: Tensor) -> Tensor:
-        """The output itself."""
+        """Return the output itself."""
         return output
 
     def loss(self, output: Tensor, returns: Tensor) -> Tensor:
-        """``(value - return)^2``."""
+        """Squared errors ``(value - return)^2``, ``[B]``."""
         return (output.float() - returns.float()).square()
 
 
 class WinDrawLossValue(ValueHead):
-    """Probabilities of win, draw and loss; learned by cross-entropy."""
+    """Value head with the probabilities of win, draw and loss; trained by cross-entropy."""
 
     def __init__(self, in_width: int, width: int, activation: str) -> None:
         super().__init__(in_width, width, activation, outputs=3)
 
     def values(self, output: Tensor) -> Tensor:
-        """P(win) - P(loss)."""
+        """Values P(win) - P(loss), ``[B]``."""
         win, _, loss = output.float().softmax(dim=1).unbind(dim=1)
         return win - loss
 
     def loss(self, output: Tensor, returns: Tensor) -> Tensor:
-        """Cross-entropy with P(win) = max(r, 0), P(loss) = max(-r, 0), P(draw) = 1 - |r|."""
+        """Cross-entropy with P(win) = max(r, 0), P(loss) = max(-r, 0), P(draw) = 1 - abs(r)."""
         returns = returns.float().clamp(-1.0, 1.0)
         target = torch.stack((returns.relu(), 1.0 - returns.abs(), (-returns).relu()), dim=1)
         return -(target * output.float().log_softmax(dim=1)).sum(dim=1)
@@ -210,7 +210,7 @@ VALUE_HEADS: Final[Mapping[str, type[TanhValue | WinDrawLossValue]]] = {
 
 
 def legal_mask(counts: Tensor, width: int) -> Tensor:
-    """``bool[B, width]``: which entries of each row are legal moves."""
+    """Mask ``bool[B, width]`` of the entries of each row that are legal moves."""
     return torch.arange(width, device=counts.device) < counts[:, None]
 
 

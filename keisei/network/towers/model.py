@@ -1,4 +1,4 @@
-"""`ActorCritic`: a trunk, a policy head and a value head, whatever the type of the trunk."""
+"""`ActorCritic`: the base of all towers, a trunk with a policy head and a value head."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -15,33 +15,33 @@ from keisei.network.towers.layers import Trunk, require_choice, require_fraction
 
 
 class ModelOutput(NamedTuple):
-    """What the network says of ``B`` positions, in float32."""
+    """Output of a model for ``B`` positions, in float32."""
 
     logits: Tensor
-    """``[B, M]``: of the legal actions that were asked for."""
+    """``[B, M]``: logits of the legal actions that were passed in."""
 
     value: Tensor
-    """What the value head says: `ActorCritic.values` and `ActorCritic.value_loss` read it."""
+    """Raw output of the value head, for `ActorCritic.values` and `ActorCritic.value_loss`."""
 
 
 class ActorCritic(nn.Module):
-    """Judges positions: logits of their legal actions, and a value for the mover.
+    """Computes the logits of the legal actions of positions, and a value for the mover.
 
-    A model type is a subclass that names its `trunk_type`; all take the same settings.
+    A model type is a subclass that sets `trunk_type`; all take the same settings.
     """
 
     trunk_type: ClassVar[type[Trunk]]
-    """What makes the trunk of this model type."""
+    """Class of the trunk."""
 
     trunk: Trunk
     policy: PolicyHead
     value: ValueHead
 
     in_planes: int
-    """C: how many planes it reads."""
+    """C: number of input planes."""
 
     compiled: Callable[[Tensor, Tensor], ModelOutput] | None = None
-    """What `forward` calls instead of `forward_eager`, once `compile_forward` has set it."""
+    """Called by `forward` instead of `forward_eager`; set by `compile_forward`."""
 
     def __init__(
         self,
@@ -73,31 +73,31 @@ class ActorCritic(nn.Module):
         self.value = value_type(self.trunk.width, value_width, activation)
 
     def forward(self, planes: Tensor, legal: Tensor) -> ModelOutput:
-        """Logits of the legal moves and the value of ``B`` positions.
+        """Compute the logits ``[B, M]`` of legal actions and the value of ``B`` positions.
 
         Args:
             planes: ``[B, C, 9, 9]``, floating point.
-            legal: ``[B, M]`` int64, legal actions; rows are filled up with any action, and what
-                is said of that filling is to be ignored.
+            legal: ``[B, M]`` int64, legal actions; rows are padded with any action, whose logits
+                mean nothing.
         """
         forward = self.forward_eager if self.compiled is None else self.compiled
         return forward(planes, legal)
 
     def forward_eager(self, planes: Tensor, legal: Tensor) -> ModelOutput:
-        """What `forward` does when it is not compiled."""
+        """Compute what `forward` does, without compiled code."""
         squares = self.trunk(planes)
         return ModelOutput(self.policy(squares, legal).float(), self.value(squares))
 
     def all_logits(self, planes: Tensor) -> Tensor:
-        """Logits ``[B, 13527]`` of all actions, legal or not: for tests and for export."""
+        """Logits ``[B, 13527]`` of all actions, legal or not; for tests."""
         return self.policy.all_logits(self.trunk(planes)).float()
 
     def values(self, output_value: Tensor) -> Tensor:
-        """Values ``[B]`` in [-1, 1], the mover's, from `ModelOutput.value`."""
+        """Convert `ModelOutput.value` to values ``[B]`` from -1, the mover loses, to 1."""
         return self.value.values(output_value)
 
     def value_loss(self, output_value: Tensor, returns: Tensor) -> Tensor:
-        """Losses ``[B]`` of `ModelOutput.value` given the returns ``[B]``, always in float32."""
+        """Losses ``[B]`` of `ModelOutput.value` given the returns ``[B]``, in float32."""
         return self.value.loss(output_value, returns)
 
     @property
@@ -106,7 +106,7 @@ class ActorCritic(nn.Module):
         return f"trunk.{self.trunk.input_weight}"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Compiled code belongs to this object: copies and pickles are plain again.
+        # Compiled code belongs to this object: copies and pickles are not compiled.
         state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         state.pop("compiled", None)
         return state

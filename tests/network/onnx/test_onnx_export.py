@@ -140,7 +140,7 @@ class Untraceable(ActorCriticResTower):
 @pytest.mark.parametrize(
     ("plugin", "message"),
     [
-        (Undecided, "mine@192: as ONNX it would answer differently, by up to 0"),
+        (Undecided, "mine@192: as ONNX its predictions would differ by up to 0"),
         (Untraceable, "Untraceable cannot be written as ONNX: .*bessel_j0"),
     ],
 )

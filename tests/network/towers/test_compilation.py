@@ -68,7 +68,7 @@ def test_a_compiler_that_fails_is_survived(caplog: pytest.LogCaptureFixture) -> 
     model = small_model(tower_depth=1)
     with caplog.at_level(logging.WARNING):
         assert not compile_forward(model, backend="no such backend")
-    assert "torch.compile failed, going on without it" in caplog.text
+    assert "torch.compile failed, continuing without it" in caplog.text
     assert model.compiled is None
     batch = positions(2)
     assert model(batch.planes, batch.legal).logits.shape == batch.legal.shape
@@ -117,7 +117,7 @@ def test_a_failure_in_the_middle_of_a_run_is_survived(
         output = model(batch.planes, batch.legal)
     assert output.logits.shape == batch.legal.shape
     assert caplog.messages == [
-        "torch.compile failed, going on without it: RuntimeError: guards went mad"
+        "torch.compile failed, continuing without it: RuntimeError: guards went mad"
     ]
     assert model.compiled is None
 
