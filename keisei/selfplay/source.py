@@ -29,7 +29,7 @@ from keisei.timing import SectionTimer
 logger = logging.getLogger(__name__)
 
 PAUSE_INTERVAL: Final = 1.0
-"""Seconds between two looks at the file that pauses a run."""
+"""Seconds between two checks of the file that pauses a run."""
 
 _MASK: Final = (1 << 63) - 1
 
@@ -268,15 +268,15 @@ class PauseFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_set = False
-        self._last_look = float("-inf")
+        self._last_check = float("-inf")
         self._since = 0.0
         self._earlier_seconds = 0.0
 
     def is_set(self) -> bool:
-        """Return whether the file exists, looking once a second at most; logs every change."""
+        """Return whether the file exists, checked once a second at most; logs every change."""
         now = time.monotonic()
-        if now - self._last_look >= PAUSE_INTERVAL:
-            self._last_look = now
+        if now - self._last_check >= PAUSE_INTERVAL:
+            self._last_check = now
             was_set, self._is_set = self._is_set, self._path.exists()
             if self._is_set and not was_set:
                 self._since = now
