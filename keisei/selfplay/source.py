@@ -16,10 +16,8 @@ from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Predictor
 from keisei.ppo.buffer import Experience
-from keisei.ppo.learner import Ranks
-from keisei.ppo.resources import number_of_workers, worker_cores
-from keisei.selfplay.opponent_pool import OpponentPool
-from keisei.selfplay.rollout import Collector, RolloutStats
+from keisei.ppo.learner import Ranks, number_of_workers, worker_cores
+from keisei.selfplay.rollout import Collector, OpponentPool, RolloutStats
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.rng import game_rng_states
 from keisei.shogi.rules import DeclarationRule, Outcome
