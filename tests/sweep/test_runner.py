@@ -191,7 +191,8 @@ def test_a_resumed_sweep_waits_for_the_trials_of_a_killed_one(
     interrupt = InterruptFlag()
 
     def end_when_under_way(progress: SweepProgress) -> None:
-        interrupt.is_set = any(share > 0.7 for share in progress.fractions_done.values())
+        if any(share > 0.7 for share in progress.fractions_done.values()):
+            interrupt.is_set = True
 
     run(tmp_path, trials=1, interrupt=interrupt, on_change=end_when_under_way)
     stub("")
