@@ -1,12 +1,12 @@
-"""The errors that users can cause with models, weights and devices."""
+"""Errors that a user's input or set-up can cause; the command line prints their messages."""
 
 
 class KeiseiError(Exception):
-    """Base of every error that a user's input or set-up can cause."""
+    """Base class of every error that a user's input or set-up can cause."""
 
 
 class NotationError(KeiseiError, ValueError):
-    """A text that is not the notation it should be, with the place where it went wrong."""
+    """Invalid notation, with the line and column of the fault."""
 
     line: int | None
     """Line of the fault, counted from 1; None for one-line notations."""
@@ -27,15 +27,15 @@ class NotationError(KeiseiError, ValueError):
 
 
 class IllegalMoveError(KeiseiError, ValueError):
-    """A move that the rules forbid here; the message says which rule."""
+    """A move that the rules forbid in this position; the message names the rule."""
 
 
 class IllegalPositionError(KeiseiError, ValueError):
-    """A position that cannot be played from: two kings of a colour, too many pawns ..."""
+    """A position that no game can start from: two kings of a colour, too many pawns ..."""
 
 
 class ModelError(KeiseiError, ValueError):
-    """A model type, a choice or a size that does not exist; the message lists what does."""
+    """An unknown model type, choice or size; the message lists the valid ones."""
 
 
 class WeightsError(KeiseiError, ValueError):
@@ -43,7 +43,7 @@ class WeightsError(KeiseiError, ValueError):
 
 
 class DeviceError(KeiseiError, ValueError):
-    """A device or precision that this machine does not have; the message says why."""
+    """A device or precision that this machine does not support; the message says why."""
 
 
 class CheckpointError(KeiseiError):

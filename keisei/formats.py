@@ -1,7 +1,10 @@
 """Formatting of numbers for people: durations, counts, percentages."""
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 NOTHING: Final = "-"
 """Placeholder for a missing or non-finite number."""
@@ -62,3 +65,17 @@ def small(number: float) -> str:
     ('0.0123', '2.5', '0.0006', '-0.5')
     """
     return f"{number:.3g}" if math.isfinite(number) else NOTHING
+
+
+def new_table(title: str) -> "Table":
+    """Return an empty table in the common style, narrow enough for 80 columns of a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )

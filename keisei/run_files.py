@@ -38,6 +38,9 @@ REPORT: Final = "report.html"
 PLOTS: Final = "plots"
 """Directory of the report's plots as PNG files."""
 
+PAUSE: Final = "PAUSE"
+"""Pauses the run while it exists: see `keisei.selfplay.source.PauseFile`."""
+
 CHECKPOINTS: Final = "checkpoints"
 """Directory of the checkpoints: see `keisei.checkpoints.store`."""
 

@@ -1,8 +1,8 @@
-"""The quick-start recipe as a whole: its speed, its memory, its strength, in one table.
+"""Speed, memory and strength of the quick-start recipe, in one table.
 
     python scripts/benchmark.py [RUN] [--config F] [--games N] [--compare OLD.json] [--json]
 
-The same as ``keisei benchmark strength``; ``docs/benchmarks.md`` says what is measured and how.
+The same as ``keisei benchmark strength``; ``docs/benchmarks.md`` describes the measurements.
 """
 
 import typer

@@ -2,12 +2,12 @@
 
     python scripts/engine_ladder.py PLAYER... [--games N] [--store FILE] [--plot FILE.png]
 
-Plays with whichever of these are installed (Debian: ``apt install fairy-stockfish gnushogi
-gpsshogi``), between the bots of Keisei, which need nothing. Neighbours play each other, and the
-players climb from the weakest rung upwards. Each two play a few games at first, and more only where
-the result is open. Results are kept: a second call only plays what is missing.
+The ladder consists of the engines that are installed (Debian: ``apt install fairy-stockfish
+gnushogi gpsshogi``) and of Keisei's bots, which are always there. Neighbours play each other, and
+the given players climb from the weakest rung upwards. Each pair plays a few games first, and more
+only if the result is open. Results are stored: a second call only plays missing games.
 
-An engine that breaks down is named and left out; the others play on.
+An engine that fails is named and left out; the others continue.
 """
 
 import shutil
@@ -20,7 +20,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from keisei.commands.tables import print_ladder, progress_bar, show_progress
+from keisei.commands.tables import print_ladder, progress_bar, show_ladder_progress
 from keisei.errors import KeiseiError
 from keisei.evaluation.ladder import (
     LadderProgress,
@@ -40,37 +40,37 @@ from keisei.run_files import LADDER
 from keisei.system import write_atomically
 from keisei.usi.client import UsiEngineError
 
-DEBIANS_GAMES: Final = Path("/usr/games")
-"""Where Debian puts them; not on everybody's PATH."""
+DEBIAN_GAMES: Final = Path("/usr/games")
+"""Directory of Debian's packages, which may not be on the PATH."""
 
 BRIDGE: Final = Path(__file__).with_name("gnushogi_usi.py")
 NEIGHBOURS: Final = 2
-"""How many rungs up each player meets: games between the very unequal tell little."""
+"""Number of rungs above that each rung plays: games between very unequal players tell little."""
 
-SOUNDING_GAMES: Final = 6
-"""Games of each two before it is clear whether more are worth playing."""
+PROBE_GAMES: Final = 6
+"""Games per pair before it is decided whether more are worth playing."""
 
 CLEAR_SCORE: Final = 0.97
-"""What a player must be expected to score for no more games to be played."""
+"""Expected score from which on no more games are played."""
 
-MORE_GAMES_OF_BOTS: Final = 10
-"""How many times as many games the bots play among each other: those take no time."""
+BOT_GAMES_FACTOR: Final = 10
+"""Factor on the number of games that the bots play among each other: they take no time."""
 
 NODES: Final = 1_000_000
-"""Ends what a limit by depth alone does not: captures and checks that follow each other without
-end where both hands are full. Fairy-Stockfish 11.1 was seen to think for a minute at depth 1. It is
-not exact: told 1,000, the engine was seen to look at 5,183. What goes on nevertheless is ended by
-the time that every engine has for a move, and that game is lost."""
+"""Node limit next to a depth limit, which alone does not end long sequences of captures and checks:
+Fairy-Stockfish 11.1 was seen to think for a minute at depth 1. The engine does not keep it exactly
+(5,183 nodes were seen at a limit of 1,000). If it fails too, the move timeout ends the search, and
+the game is lost."""
 
 
 class Rung(NamedTuple):
-    """Somebody to measure by."""
+    """A bot or engine of the ladder."""
 
     name: str
-    """In tables; of a bot also the word."""
+    """Name in tables; also the spec of a bot."""
 
     program: str = ""
-    """Of an engine; a bot has none."""
+    """Program of an engine; empty for a bot."""
 
     settings: str = ""
 
@@ -110,18 +110,18 @@ RUNGS: Final = (
     _stockfish("nodes=30000"),
     Rung("gpsusi depth 4", "gpsusi", "LimitDepth=4,BookDepth=0,Thread=1,byoyomi=10000"),
 )
-"""The weakest first. The careless bots are there as links between those who are far apart."""
+"""The rungs, the weakest first. Bots with random moves link rungs that are far apart."""
 
 BOTS: Final = frozenset(rung.name for rung in RUNGS if not rung.program)
 
 
 def find_program(name: str) -> str | None:
-    """Where an engine is; None if it is not installed."""
-    return shutil.which(name) or shutil.which(name, path=str(DEBIANS_GAMES))
+    """Return the path of an engine; None if it is not installed."""
+    return shutil.which(name) or shutil.which(name, path=str(DEBIAN_GAMES))
 
 
-def word_of(rung: Rung) -> str | None:
-    """The word that names a rung's player; None if its program is not installed."""
+def spec_of(rung: Rung) -> str | None:
+    """Return the spec of a rung's player; None if its program is not installed."""
     if not rung.program:
         return rung.name
     found = find_program(rung.program)
@@ -137,26 +137,26 @@ def _command(program: str, found: str) -> str:
 
 
 def open_rungs(stack: ExitStack, processes: int = 0) -> list[Player]:
-    """The players of all rungs that are there and work; what is not is named.
+    """Return the players of all rungs that are installed and work; the others are named.
 
-    Engines get so many processes each, or one for each core.
+    Each engine gets `processes` processes; 0: one per core.
     """
     players = []
     for rung in RUNGS:
-        if (word := word_of(rung)) is None:
+        if (spec := spec_of(rung)) is None:
             typer.echo(f"left out: {rung.name}, {rung.program} is not installed", err=True)
             continue
         try:
-            players.append(stack.enter_context(closing(make_player(word, threads=processes))))
+            players.append(stack.enter_context(closing(make_player(spec, threads=processes))))
         except UsiEngineError as error:
             typer.echo(f"left out: {rung.name}, {error}", err=True)
     return players
 
 
 def pairs_of(players: Sequence[Player], rungs: Sequence[Player]) -> list[Pair]:
-    """Who may meet whom: neighbours, then each player those before it and the rungs, weakest first.
+    """Return the pairs: neighbouring rungs, then each player with earlier players and all rungs.
 
-    Once a player is rated by those before it, the rungs far below are none to play with.
+    Pairs that turn out to be too unequal are skipped later.
     """
     neighbours = [
         (rung, other)
@@ -172,9 +172,9 @@ def pairs_of(players: Sequence[Player], rungs: Sequence[Player]) -> list[Pair]:
 
 
 def is_open(store: ResultStore, pair: Pair, conditions: Conditions) -> bool:
-    """Whether games of two are worth playing: not where one is known to win nearly all.
+    """Return whether a pair is worth playing: not if one is known to win nearly all games.
 
-    Those who have not met yet are only kept apart where the ratings are rather sure of it.
+    A pair that has not met is only skipped if the ratings are rather certain.
     """
     one, other = (player.identity for player in pair)
     results = store.results(conditions)
@@ -193,36 +193,36 @@ def play_open(
     *,
     on_games: Callable[[LadderProgress], None],
 ) -> None:
-    """A few games of each two, then all where the result is open. A breakdown ends only its pair.
+    """Play a few games of each pair, then the rest where the result is open.
 
-    Who has not met anybody yet meets the first of its pairs in any case.
+    A player without games plays the first of its pairs in any case. A failure ends only its pair.
     """
     conditions = Conditions.of(settings)
     broken: set[Pair] = set()
-    for most in (min(SOUNDING_GAMES, settings.games), settings.games):
+    for limit in (min(PROBE_GAMES, settings.games), settings.games):
         for pair in pairs:
             if pair in broken or not is_open(store, pair, conditions):
                 continue
             are_bots = all(player.name in BOTS for player in pair)
-            games = most * MORE_GAMES_OF_BOTS if are_bots else most
+            games = limit * BOT_GAMES_FACTOR if are_bots else limit
             try:
                 play_missing(store, [pair], replace(settings, games=games), on_games=on_games)
             except UsiEngineError as error:
                 broken.add(pair)
                 one, other = pair
-                typer.echo(f"broken off: {one.name} against {other.name}, {error}", err=True)
+                typer.echo(f"aborted: {one.name} against {other.name}, {error}", err=True)
 
 
 def engine_ladder(
     players: Annotated[
         list[str], typer.Argument(help="Runs or checkpoints, with :search=N or without.")
     ],
-    games: Annotated[int, typer.Option(min=2, help="Games of each two players.")] = 24,
-    store: Annotated[Path, typer.Option(help="Where results are kept.")] = Path(LADDER),
+    games: Annotated[int, typer.Option(min=2, help="Games per pair of players.")] = 24,
+    store: Annotated[Path, typer.Option(help="Result store.")] = Path(LADDER),
     processes: Annotated[
-        int, typer.Option(min=0, help="Of each engine, side by side; 0: one for each core.")
+        int, typer.Option(min=0, help="Processes per engine; 0: one per core.")
     ] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Draw the ladder, as PNG.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Plot the ladder, as PNG.")] = None,
 ) -> None:
     """Place players among the Shogi engines that are installed."""
     settings = MatchSettings(games=games)
@@ -236,14 +236,16 @@ def engine_ladder(
                     results,
                     pairs_of(placed, rungs),
                     settings,
-                    on_games=lambda now: show_progress(bar, task, now),
+                    on_games=lambda now: show_ladder_progress(bar, task, now),
                 )
             except KeyboardInterrupt:
-                typer.echo("interrupted; this is what was played:", err=True)
+                typer.echo("interrupted; results so far:", err=True)
         conditions = Conditions.of(settings)
         shown = {player.identity for player in (*rungs, *placed)}
         met = [player.identity for player in results.players(conditions)]
-        ladder = read_ladder(results, conditions, [who for who in met if who in shown])
+        ladder = read_ladder(
+            results, conditions, [identity for identity in met if identity in shown]
+        )
     print_ladder(ladder)
     if plot is not None:
         write_atomically(plot, png(draw_ladder(ladder)))

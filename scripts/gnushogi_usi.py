@@ -1,22 +1,22 @@
 """GNU Shogi as a USI engine: ``python scripts/gnushogi_usi.py [PROGRAM]``.
 
-Speaks USI on its standard input and output, and drives ``gnushogi -X``, which has a protocol of its
-own. How deep it looks is the option ``Depth``, or what ``go depth N`` asks for; other limits change
-nothing. It needs nothing but Python and GNU Shogi (Debian: ``apt install gnushogi``, which puts it
-into ``/usr/games``).
+It speaks USI on standard input and output, and drives ``gnushogi -X``, which has a protocol of its
+own. The search depth is the option ``Depth``, or that of ``go depth N``; other limits are ignored.
+It needs nothing but Python and GNU Shogi (Debian: ``apt install gnushogi``, which installs it in
+``/usr/games``).
 
-For every move GNU Shogi is told the whole game anew, in the same order each time, so that its state
-is known. What there is to know about it (version 1.4.2):
+For every move the whole game is sent to GNU Shogi again, in the same order each time, so that its
+state is known. Its quirks (version 1.4.2):
 
 - ``new`` turns the opening book on, ``book`` turns it off again; ``force`` is a toggle that ``new``
-  resets, and it makes both sides' moves ours.
-- ``black`` or ``white`` says whose move it is to find; it would also find one out of turn.
-- Its own moves are the lines with ``...``. Where it takes the game for over, it prints none. So
-  ``bd`` is sent right after ``go``: the board comes when the search is done, with a move before it
-  or without. Then it is asked again about the bare position: its rules are not everybody's.
+  resets, and it lets us enter the moves of both sides.
+- ``black`` or ``white`` sets the side that it plays, even out of turn.
+- Its own moves are the lines with ``...``. If it considers the game over, it prints none. So ``bd``
+  is sent right after ``go``: the board is printed after the search, with or without a move before
+  it. Without one, the bare position is searched again, as its rules for repetition differ.
 - It hangs after some 350 plies. Of longer games only the end is replayed, from a set-up position.
 
-Whatever goes wrong, the answer is ``bestmove resign``, and an ``info string`` says why.
+After any failure the answer is ``bestmove resign``, with the reason in an ``info string``.
 """
 
 import io
@@ -30,9 +30,9 @@ from threading import Thread
 from typing import IO
 
 DEFAULT_DEPTH = 2
-DEEPEST = 29
-MOVE_SECONDS = 50.0
-"""How long GNU Shogi may think; a GUI usually waits a minute."""
+MAX_DEPTH = 29
+MOVE_TIMEOUT = 50.0
+"""Seconds for a move; a GUI usually waits a minute."""
 
 REPLAYED_MOVES = 200
 
@@ -43,15 +43,15 @@ OWN_MOVE = re.compile(r"\d+\. \.\.\. (\S+)")
 MOVE = re.compile(r"([1-9][a-i][1-9][a-i]\+?|[PLNSGBR]\*[1-9][a-i])")
 
 Event = tuple[IO[str], str | None]
-"""From where a line came, and the line; None when there is no more to come."""
+"""A stream and a line that it received, None at its end."""
 
 
-class TroubleError(Exception):
-    """Why there is no move."""
+class NoMoveError(Exception):
+    """The reason why there is no move."""
 
 
 class Position:
-    """A board, just good enough to play moves on and to be described to GNU Shogi."""
+    """A board without rules: it can play legal moves and be sent to GNU Shogi."""
 
     def __init__(self, sfen: str) -> None:
         board, self.turn, hands = [*sfen.split(), "b", "-"][:3]
@@ -69,7 +69,7 @@ class Position:
             self.hands += [symbol] * int(number or 1)
 
     def play(self, move: str) -> None:
-        """Play a move that is taken to be legal."""
+        """Play a move, which must be legal."""
         own = str.upper if self.turn == "b" else str.lower
         if move[1] == "*":
             self.hands.remove(own(move[0]))
@@ -82,7 +82,7 @@ class Position:
         self.turn = "w" if self.turn == "b" else "b"
 
     def set_up(self) -> list[str]:
-        """The commands that make it GNU Shogi's position."""
+        """Return the commands that set up this position in GNU Shogi."""
         commands = ["edit", "#"]
         for is_own in (str.isupper, str.islower):
             for square, symbol in self.pieces.items():
@@ -94,12 +94,12 @@ class Position:
 
 
 def colour(turn: str) -> str:
-    """The command that gives GNU Shogi a side."""
+    """Return the command that sets GNU Shogi's side."""
     return "black" if turn == "b" else "white"
 
 
 class Bridge:
-    """Between a GUI and GNU Shogi."""
+    """Translates between a GUI and GNU Shogi."""
 
     def __init__(self, program: str) -> None:
         self.program = program
@@ -111,7 +111,7 @@ class Bridge:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self) -> None:
-        """Answer the GUI until it has no more to say."""
+        """Answer the GUI until its input ends."""
         listen(self.gui, self.events)
         try:
             while (line := self.next_command()) is not None:
@@ -122,7 +122,7 @@ class Bridge:
             self.stop()
 
     def next_command(self) -> str | None:
-        """The GUI's next line; those that came during a search come first."""
+        """Return the GUI's next line, including those that arrived during a search."""
         if self.waiting:
             return self.waiting.pop(0)
         while True:
@@ -131,15 +131,15 @@ class Bridge:
                 return line
 
     def answer(self, words: list[str]) -> None:
-        """Do what a line of the GUI asks for; EOFError if it leaves meanwhile."""
+        """Handle a line of the GUI; raise EOFError if its input ends meanwhile."""
         match words:
             case ["usi"]:
-                say("id name GNU Shogi")
-                say("id author the authors of GNU Shogi")
-                say(f"option name Depth type spin default {DEFAULT_DEPTH} min 1 max {DEEPEST}")
-                say("usiok")
+                reply("id name GNU Shogi")
+                reply("id author the authors of GNU Shogi")
+                reply(f"option name Depth type spin default {DEFAULT_DEPTH} min 1 max {MAX_DEPTH}")
+                reply("usiok")
             case ["isready"]:
-                say("readyok")
+                reply("readyok")
             case ["setoption", "name", name, "value", value] if name.lower() == "depth":
                 self.depth = as_depth(value, self.depth)
             case ["position", *position]:
@@ -148,47 +148,47 @@ class Bridge:
                 self.go(limits)
 
     def go(self, limits: list[str]) -> None:
-        """Find a move and tell it."""
+        """Find a move and send it."""
         depth = self.depth
         if "depth" in limits[:-1]:
             depth = as_depth(limits[limits.index("depth") + 1], depth)
         try:
             move = self.search(depth, REPLAYED_MOVES) or self.search(depth, 0)
             if move is None:
-                raise TroubleError("GNU Shogi takes the game for over")
-            say(f"bestmove {move}")
-        except TroubleError as trouble:
+                raise NoMoveError("GNU Shogi considers the game over")
+            reply(f"bestmove {move}")
+        except NoMoveError as reason:
             self.stop()
-            say(f"info string {trouble}")
-            say("bestmove resign")
+            reply(f"info string {reason}")
+            reply("bestmove resign")
 
     def search(self, depth: int, replayed: int) -> str | None:
-        """GNU Shogi's move, None if it has none."""
+        """Return GNU Shogi's move; None if it has none."""
         commands, turn = self.described(replayed)
-        self.tell(["new", "book", "depth", str(depth), *commands, colour(turn), "go", "bd"])
-        deadline = time.monotonic() + MOVE_SECONDS
+        self.send(["new", "book", "depth", str(depth), *commands, colour(turn), "go", "bd"])
+        deadline = time.monotonic() + MOVE_TIMEOUT
         move = None
         while not BOARD_SHOWN.match(line := self.next_line(deadline)):
             if "Illegal" in line:
-                raise TroubleError(f"GNU Shogi does not accept the position: {line}")
+                raise NoMoveError(f"GNU Shogi does not accept the position: {line}")
             if "Resigns" in line:
                 return "resign"
             if (own := OWN_MOVE.search(line)) is not None:
                 move = own[1]
         if move is not None and MOVE.fullmatch(move) is None:
-            raise TroubleError(f"GNU Shogi plays {move}, which is no move")
+            raise NoMoveError(f"GNU Shogi plays {move}, which is not a move")
         return move
 
     def described(self, replayed: int) -> tuple[list[str], str]:
-        """The commands that bring GNU Shogi into the position, and whose turn it is then.
+        """Return the commands that set up the position in GNU Shogi, and the side to move.
 
-        All but the last `replayed` moves are hidden from it: it sees the position they led to.
+        All but the last `replayed` moves are replaced by the position they lead to.
         """
         words = self.position
         split = words.index("moves") if "moves" in words else len(words)
         start, moves = words[:split], words[split + 1 :]
         if wrong := [move for move in moves if MOVE.fullmatch(move) is None]:
-            raise TroubleError(f"{wrong[0]} is no move")
+            raise NoMoveError(f"{wrong[0]} is not a move")
         try:
             position = Position(START if start == ["startpos"] else " ".join(start[1:]))
             hidden = max(len(moves) - replayed, 0)
@@ -198,13 +198,13 @@ class Bridge:
             for move in moves[hidden:]:
                 position.play(move)
         except (KeyError, ValueError):
-            raise TroubleError("the position makes no sense") from None
+            raise NoMoveError("the position is invalid") from None
         return [*set_up, "force", *moves[hidden:]], position.turn
 
     # ---- GNU Shogi's process ----
 
-    def tell(self, commands: list[str]) -> None:
-        """Send lines. They fit into the pipe, so that this can't wait for ever."""
+    def send(self, commands: list[str]) -> None:
+        """Send lines; they fit into the pipe, so this does not block."""
         if self.process is None or self.process.poll() is not None:
             self.start()
         assert self.process is not None
@@ -213,10 +213,10 @@ class Bridge:
             self.process.stdin.write("".join(f"{command}\n" for command in commands))
             self.process.stdin.flush()
         except OSError as error:
-            raise TroubleError(f"GNU Shogi does not listen: {error}") from None
+            raise NoMoveError(f"GNU Shogi has closed its input: {error}") from None
 
     def next_line(self, deadline: float) -> str:
-        """GNU Shogi's next line; what the GUI says meanwhile has to wait."""
+        """Return GNU Shogi's next line; lines of the GUI are queued."""
         while (seconds := deadline - time.monotonic()) > 0.0:
             try:
                 source, line = self.events.get(timeout=seconds)
@@ -228,9 +228,9 @@ class Bridge:
                 self.waiting.append(line)
             elif self.process is not None and source is self.process.stdout:
                 if line is None:
-                    raise TroubleError("GNU Shogi has ended")
+                    raise NoMoveError("GNU Shogi has ended")
                 return line
-        raise TroubleError(f"GNU Shogi found no move within {MOVE_SECONDS:g} s")
+        raise NoMoveError(f"GNU Shogi found no move within {MOVE_TIMEOUT:g} s")
 
     def start(self) -> None:
         """Start GNU Shogi."""
@@ -244,7 +244,7 @@ class Bridge:
                 errors="replace",
             )
         except OSError as error:
-            raise TroubleError(f"GNU Shogi can't be started: {error}") from None
+            raise NoMoveError(f"GNU Shogi can't be started: {error}") from None
         assert self.process.stdout is not None
         listen(self.process.stdout, self.events)
 
@@ -257,9 +257,9 @@ class Bridge:
 
 
 def listen(stream: IO[str], events: "SimpleQueue[Event]") -> None:
-    """Put the lines of a stream into the queue as they come, up to ``quit``.
+    """Put the lines of a stream into the queue as they arrive, up to ``quit``.
 
-    A thread that still reads when Python ends would make it abort.
+    A thread that still reads when Python exits would make it abort.
     """
 
     def run() -> None:
@@ -273,22 +273,22 @@ def listen(stream: IO[str], events: "SimpleQueue[Event]") -> None:
 
 
 def as_depth(text: str, default: int) -> int:
-    """A depth that GNU Shogi takes."""
-    return min(max(int(text), 1), DEEPEST) if text.isdecimal() else default
+    """Parse a search depth, clipped to what GNU Shogi accepts."""
+    return min(max(int(text), 1), MAX_DEPTH) if text.isdecimal() else default
 
 
-def say(line: str) -> None:
-    """Tell the GUI."""
+def reply(line: str) -> None:
+    """Send a line to the GUI."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Find GNU Shogi and begin."""
+    """Find GNU Shogi and run the bridge."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else "gnushogi"
     program = shutil.which(wanted) or shutil.which(wanted, path="/usr/games")
     if program is None:
-        sys.exit(f"no program {wanted}; is it installed and on the PATH?")
+        sys.exit(f"program {wanted} not found; is it installed and on the PATH?")
     Bridge(program).run()
 
 

@@ -1,4 +1,4 @@
-"""How much a test tries: many cases compiled, few when the kernels run as plain Python."""
+"""Sample sizes of tests: many cases with compiled kernels, few with plain Python ones."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`keisei doctor`: healthy here, and every kind of trouble becomes a row with a hint."""
+"""`keisei doctor`: every kind of trouble becomes a row with a hint."""
 
 import json
 import shutil
@@ -30,17 +30,17 @@ def ignore_progress(step: str, done: int, total: int | None) -> None:
 
 @pytest.fixture
 def install_kernels(monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Put other kernels in the place of Keisei's, with the JIT on."""
+    """Replace Keisei's kernels, with the JIT on."""
 
     def install(kernels: Kernels) -> None:
         stand_in = SimpleNamespace(kernels=lambda: kernels)
-        monkeypatch.setitem(sys.modules, "keisei.doctor", stand_in)
+        monkeypatch.setitem(sys.modules, "keisei.warmup", stand_in)
         monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
 
     return install
 
 
-def test_this_machine_is_in_order() -> None:
+def test_this_machine_passes() -> None:
     diagnosis = doctor.diagnose()
     assert [check for check in diagnosis.checks if check.status is Status.FAIL] == []
     assert diagnosis.usable
@@ -199,7 +199,7 @@ def test_kernel_that_does_not_compile_fails(install_kernels: Install) -> None:
 
 
 def test_kernels_that_do_not_import_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "keisei.doctor", None)
+    monkeypatch.setitem(sys.modules, "keisei.warmup", None)
     check, timings = doctor.compile_kernels(ignore_progress)
     assert check.status is Status.FAIL
     assert check.found.startswith("import: ModuleNotFoundError")
@@ -235,7 +235,7 @@ def test_report_for_machines(install_kernels: Install) -> None:
 
 def test_trouble_exits_with_1(install_kernels: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     install_kernels([])
-    monkeypatch.setattr(doctor, "NEEDED_PACKAGES", ("no_such_package",))
+    monkeypatch.setattr(doctor, "REQUIRED_PACKAGES", ("no_such_package",))
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 1
     assert "can't run yet" in result.stdout

@@ -1,4 +1,4 @@
-"""The script that places a network among real engines: who is asked to play whom."""
+"""``scripts/engine_ladder.py``: the pairs that play, and failures of engines."""
 
 import importlib.util
 import sys
@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
-from keisei.players.player import RESIGNS, Columns
+from keisei.players.player import RESIGNS, LegalIndices
 from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
 from keisei.training.run import start_run
@@ -45,9 +45,9 @@ def test_programs_that_are_not_there_are_left_out_by_name(
     assert [player.name for player in players] == [
         rung.name for rung in script.RUNGS if not rung.program
     ]
-    told = capsys.readouterr().err
-    assert "left out: Fairy-Stockfish depth 2, fairy-stockfish is not installed\n" in told
-    assert "left out: gpsusi depth 4, gpsusi is not installed\n" in told
+    errors = capsys.readouterr().err
+    assert "left out: Fairy-Stockfish depth 2, fairy-stockfish is not installed\n" in errors
+    assert "left out: gpsusi depth 4, gpsusi is not installed\n" in errors
 
 
 def test_an_engine_that_does_not_start_is_left_out(
@@ -64,13 +64,13 @@ def test_programs_that_are_there_get_their_settings(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(script, "find_program", lambda name: f"/games/{name}")
-    words = [script.word_of(rung) for rung in script.RUNGS]
-    assert len(words) == len(set(words))
+    specs = [script.spec_of(rung) for rung in script.RUNGS]
+    assert len(specs) == len(set(specs))
     fairy = 'usi:"/games/fairy-stockfish",name=Fairy-Stockfish'
-    assert f"{fairy} Skill Level -20 depth 1,Skill Level=-20,depth=1,nodes=1000000" in words
-    assert f"{fairy} nodes 3000,nodes=3000" in words
-    assert any("gnushogi_usi.py" in word and word.endswith(",depth=1") for word in words)
-    assert any("gpsusi" in word and "--memory-use-percent 10" in word for word in words)
+    assert f"{fairy} Skill Level -20 depth 1,Skill Level=-20,depth=1,nodes=1000000" in specs
+    assert f"{fairy} nodes 3000,nodes=3000" in specs
+    assert any("gnushogi_usi.py" in spec and spec.endswith(",depth=1") for spec in specs)
+    assert any("gpsusi" in spec and "--memory-use-percent 10" in spec for spec in specs)
 
 
 def test_neighbours_meet_and_players_may_meet_everybody_but_themselves(script: ModuleType) -> None:
@@ -90,16 +90,20 @@ class Unbeatable(GreedyPlayer):
 
 
 class Victim(Unbeatable):
-    """Somebody who gives up when it is his move."""
+    """A player whose engine fails at its first move."""
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         return np.full(len(games), RESIGNS)
 
 
 class BrokenEngine(Unbeatable):
     """An engine that no new process helps."""
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         raise UsiEngineError("given up after 3 processes")
 
 
@@ -112,16 +116,14 @@ def test_only_open_pairs_play_all_games_and_a_breakdown_ends_only_its_pair(
     with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:
         script.play_open(store, pairs, settings, on_games=lambda progress: None)
         games = [store.games_between(*pair, Conditions.of(settings)) for pair in pairs]
-    assert games == [script.SOUNDING_GAMES, 0, 20]
-    assert capsys.readouterr().err == (
-        "broken off: engine against weak, given up after 3 processes\n"
-    )
+    assert games == [script.PROBE_GAMES, 0, 20]
+    assert capsys.readouterr().err == ("aborted: engine against weak, given up after 3 processes\n")
 
 
 def test_those_who_have_not_met_are_kept_apart_only_where_it_is_sure(
     script: ModuleType, tmp_path: Path
 ) -> None:
-    """A chain of six won games each says less than a chain of hundreds."""
+    """A chain of pairs with six games each is less certain than one with hundreds."""
     best, middle, worst = (Unbeatable(name) for name in ("best", "middle", "worst"))
     won = PlayedGame(Color.BLACK, Color.BLACK, "checkmate", 50)
     with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:
@@ -138,7 +140,7 @@ def test_it_prints_a_ladder_and_draws_it(
 ) -> None:
     run = start_run(tiny_config(f"run.root={tmp_path}", "run.name=mine")).run_directory
     monkeypatch.setattr(script, "RUNGS", tuple(script.Rung(n) for n in ("random", "greedy")))
-    monkeypatch.setattr(script, "MORE_GAMES_OF_BOTS", 1)
+    monkeypatch.setattr(script, "BOT_GAMES_FACTOR", 1)
     monkeypatch.setattr(script, "MatchSettings", partial(MatchSettings, ply_limit=30))
     app = typer.Typer()
     app.command()(script.engine_ladder)

@@ -1,9 +1,10 @@
-"""Learners in threads of one process: the same questions, answered without torchrun."""
+"""Learners in threads of one process instead of processes of torchrun."""
 
 import pickle
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import torch
@@ -26,11 +27,13 @@ class Table:
         self._items[rank] = item
         self._barrier.wait()
         items = list(self._items)
-        self._barrier.wait()
+        # One that fails right after this exchange must not break it for slower ones.
+        with suppress(threading.BrokenBarrierError):
+            self._barrier.wait()
         return items
 
     def leave(self) -> None:
-        """Who waits for one that failed is told."""
+        """Fail in all ranks that wait for one that failed."""
         self._barrier.abort()
 
 
@@ -52,7 +55,7 @@ class ThreadedRanks(TorchRanks):
         tensor.copy_(self.table.exchange(self.rank, tensor.clone())[0])
 
     def _gather(self, item: Any) -> list[Any]:
-        # As between processes, everybody gets copies.
+        # As between processes, every rank gets copies.
         return [pickle.loads(box) for box in self.table.exchange(self.rank, pickle.dumps(item))]
 
 
@@ -65,7 +68,7 @@ def make_ranks(size: int) -> list[ThreadedRanks]:
 def run_all(
     ranks: Sequence[ThreadedRanks], work: Callable[[ThreadedRanks], Answer]
 ) -> list[Answer]:
-    """Let each rank do its work at the same time; their answers."""
+    """Run the work of all ranks at the same time; return their results."""
 
     def do(rank: ThreadedRanks) -> Answer:
         try:

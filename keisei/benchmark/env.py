@@ -1,6 +1,10 @@
-"""What ``keisei benchmark env`` prints."""
+"""``keisei benchmark env``: perft and random play, next to Python loops over cshogi and rsshogi.
 
-from collections.abc import Callable, Iterator
+Random play is measured for each kind of output that training can ask for: legal moves, packed
+positions, planes, masks.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,20 +16,21 @@ from rich.text import Text
 from keisei import __version__
 from keisei.benchmark.harness import (
     NOT_MEASURED,
-    Bar,
     Machine,
+    ProgressCallback,
     Rate,
+    SpeedTarget,
     Work,
-    bar_table,
     installed_version,
-    new_table,
     noise_text,
     print_header,
     rate_text,
     side_by_side,
+    target_table,
     this_machine,
 )
 from keisei.constants import NUM_ACTIONS
+from keisei.formats import new_table
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
 from keisei.shogi.packed import unpack_diagram
@@ -33,20 +38,20 @@ from keisei.shogi.perft import perft
 from keisei.shogi.vector import VectorShogi
 
 if TYPE_CHECKING:
-    from keisei.benchmark.cshogi_loop import CshogiLoop
+    from keisei.benchmark.rival_loops import CshogiLoop
 
 KEISEI: Final = "keisei"
 KEISEI_THREADS: Final = "keisei, threads"
 CSHOGI: Final = "cshogi"
-"""In random play the plain loop, the one that is written first."""
+"""The plain loop, in random play."""
 
 CSHOGI_TUNED: Final = "cshogi, tuned"
 RSSHOGI: Final = "rsshogi"
 
 
 @dataclass(frozen=True)
-class Output:
-    """What is produced for each position of random play, besides the list of legal moves."""
+class StepOutput:
+    """Output for each position of random play, besides the list of legal moves."""
 
     name: str
     packed: bool = False
@@ -54,11 +59,11 @@ class Output:
     mask: bool = False
 
 
-LEGAL_LIST: Final = Output("legal list")
-PACKED: Final = Output("packed + list", packed=True)
-PLANES: Final = Output("planes", planes=True)
-MASK: Final = Output("mask", mask=True)
-PLANES_AND_MASK: Final = Output("planes + mask", planes=True, mask=True)
+LEGAL_LIST: Final = StepOutput("legal list")
+PACKED: Final = StepOutput("packed + list", packed=True)
+PLANES: Final = StepOutput("planes", planes=True)
+MASK: Final = StepOutput("mask", mask=True)
+PLANES_AND_MASK: Final = StepOutput("planes + mask", planes=True, mask=True)
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class StepRow:
 
 @dataclass(frozen=True)
 class EnvReport:
-    """All that was measured."""
+    """Results of the benchmark."""
 
     machine: Machine
     threads: int
@@ -91,51 +96,55 @@ class EnvReport:
     steps: tuple[StepRow, ...]
 
     @property
-    def bars(self) -> tuple[Bar, ...]:
-        """The promised speeds, and what was measured."""
-        return tuple(_bars(self))
+    def targets(self) -> tuple[SpeedTarget, ...]:
+        """The promised speeds next to the measured ones."""
+        return tuple(_targets(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values, for JSON."""
+        """Return the report as plain values, for JSON."""
         return {
             "keisei": __version__,
             "machine": self.machine.as_dict(),
             "threads": self.threads,
             "perft": [_plain(row) for row in self.perft],
             "steps": [_plain(row) for row in self.steps],
-            "bars": [bar.as_dict() for bar in self.bars],
+            "targets": [target.as_dict() for target in self.targets],
         }
 
 
 def ratio(rates: dict[str, Rate], name: str, other: str) -> float | None:
-    """How many times as fast as `other` the contestant `name` is; None if one is missing."""
+    """Return how many times as fast as `other` `name` is; None if one is missing."""
     if name not in rates or other not in rates:
         return None
     return rates[name].best / rates[other].best
 
 
-_COMPARED_GAMES = 1024
-"""The number of games that promises on stepping are about."""
+_TARGET_GAMES = 1024
+"""Number of games that the targets for stepping are about."""
 
 
-def _bars(report: EnvReport) -> Iterator[Bar]:
+def _targets(report: EnvReport) -> Iterator[SpeedTarget]:
     counted = [ratio(row.rates, KEISEI, CSHOGI) for row in report.perft if not row.plays_leaves]
-    yield Bar("perft that counts the last ply, every position", 4, " x cshogi", _least(counted))
+    yield SpeedTarget(
+        "perft that counts the last ply, every position", 4, " x cshogi", _minimum(counted)
+    )
 
     packed = {row.games: row.rates for row in report.steps if row.output == PACKED.name}
-    rates = packed.get(_COMPARED_GAMES, {})
+    rates = packed.get(_TARGET_GAMES, {})
     steps = rates[KEISEI].best / 1e6 if rates else None
-    yield Bar("packed + list, 1,024 games, one thread", 0.9, " M steps/s", steps)
+    yield SpeedTarget("packed + list, 1,024 games, one thread", 0.9, " M steps/s", steps)
 
     dense = [row.rates for row in report.steps if row.output == PLANES_AND_MASK.name]
     ratios = [ratio(rates_of_row, KEISEI, CSHOGI) for rates_of_row in dense]
-    yield Bar("planes + mask, every number of games", 10, " x cshogi, plain", _least(ratios))
+    yield SpeedTarget(
+        "planes + mask, every number of games", 10, " x cshogi, plain", _minimum(ratios)
+    )
 
     scaling = ratio(rates, KEISEI_THREADS, KEISEI) if report.threads == 2 else None
-    yield Bar("packed + list, 1,024 games, two threads", 1.6, " x one thread", scaling)
+    yield SpeedTarget("packed + list, 1,024 games, two threads", 1.6, " x one thread", scaling)
 
 
-def _least(ratios: list[float | None]) -> float | None:
+def _minimum(ratios: list[float | None]) -> float | None:
     return min((value for value in ratios if value is not None), default=None)
 
 
@@ -146,15 +155,12 @@ def _plain(row: PerftRow | StepRow) -> dict[str, Any]:
 PACKAGES: Final = ("numba", "numpy", "cshogi", "rsshogi")
 
 OUTPUT_GROUPS: Final = ((LEGAL_LIST, PACKED), (PLANES,), (MASK,), (PLANES_AND_MASK,))
-"""Outputs that are the same work for `VectorShogi` stand together: it is measured once for both."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is measured next, how many measurements are done, and of how many."""
+"""Outputs grouped by the work that `VectorShogi` does for them: each group is measured once."""
 
 
 @dataclass(frozen=True)
 class PerftPosition:
-    """A position whose tree is counted, no deeper than Python can in the blink of an eye."""
+    """A perft position, with depths that a Python loop counts in a fraction of a second."""
 
     name: str
     sfen: str
@@ -167,7 +173,7 @@ class PerftPosition:
 
 MIDDLE_GAME_SFEN: Final = "l4S2l/4g1gs1/5p1p1/pr2N1pkp/4Gn3/PP3PPPP/2GPP4/1K7/L3r+s2L w BS2N5Pb 1"
 MATSURI_SFEN: Final = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w GR5pnsg 1"
-"""With 207 legal moves the usual test of a generator; the name means festival."""
+"""The usual test of a Shogi move generator, with 207 legal moves; *matsuri* means festival."""
 
 POSITIONS: Final = (
     PerftPosition("start", STARTPOS_SFEN, 4, 3),
@@ -177,26 +183,28 @@ POSITIONS: Final = (
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How much is measured, and for how long."""
+class EnvEffort:
+    """Number and length of the measurements."""
 
     repetitions: int
     seconds: float
-    """How long each repetition of each contestant lasts."""
+    """Seconds per repetition and contestant."""
 
     warm_up_plies: int
-    """Random plies before random play is timed: the games are then spread over all stages."""
+    """Random plies before timing starts, which spread the games over all stages."""
 
     games: tuple[int, ...] = (64, 1024, 4096)
     positions: tuple[PerftPosition, ...] = POSITIONS
 
 
-FULL: Final = Effort(repetitions=8, seconds=0.2, warm_up_plies=800)
-QUICK: Final = Effort(repetitions=3, seconds=0.02, warm_up_plies=200)
+FULL: Final = EnvEffort(repetitions=8, seconds=0.2, warm_up_plies=800)
+QUICK: Final = EnvEffort(repetitions=3, seconds=0.02, warm_up_plies=200)
 
 
-def measure(effort: Effort, *, threads: int, on_progress: Progress | None = None) -> EnvReport:
-    """Measure everything, Keisei with one thread and with `threads`."""
+def measure_env(
+    effort: EnvEffort, *, threads: int, on_progress: ProgressCallback | None = None
+) -> EnvReport:
+    """Measure perft and random play, Keisei with one thread and with `threads`."""
     machine = this_machine(PACKAGES)
     total = 2 * len(effort.positions) + len(effort.games) * len(OUTPUT_GROUPS)
     done = 0
@@ -221,7 +229,7 @@ def measure(effort: Effort, *, threads: int, on_progress: Progress | None = None
     return EnvReport(machine, threads, tuple(perft_rows), tuple(step_rows))
 
 
-def _measure_perft(position: PerftPosition, plays_leaves: bool, effort: Effort) -> PerftRow:
+def _measure_perft(position: PerftPosition, plays_leaves: bool, effort: EnvEffort) -> PerftRow:
     depth = position.playing_depth if plays_leaves else position.counting_depth
     contestants = _perft_contestants(position.sfen, depth, plays_leaves)
     nodes = {name: work() for name, work in contestants.items()}
@@ -235,22 +243,18 @@ def _perft_contestants(sfen: str, depth: int, plays_leaves: bool) -> dict[str, W
     record = ShogiGame(sfen).position
     contestants: dict[str, Work] = {KEISEI: lambda: perft(record, depth, bulk=not plays_leaves)}
     if installed_version("cshogi"):
-        from keisei.benchmark import cshogi_loop
+        from keisei.benchmark.rival_loops import cshogi_perft
 
-        over_cshogi = cshogi_loop.played_leaves if plays_leaves else cshogi_loop.counted_leaves
-        cshogi_board = cshogi_loop.board_of(sfen)
-        contestants[CSHOGI] = lambda: over_cshogi(cshogi_board, depth)
+        contestants[CSHOGI] = cshogi_perft(sfen, depth, plays_leaves=plays_leaves)
     if installed_version("rsshogi"):
-        from keisei.benchmark import rsshogi_loop
+        from keisei.benchmark.rival_loops import rsshogi_perft
 
-        over_rsshogi = rsshogi_loop.played_leaves if plays_leaves else rsshogi_loop.counted_leaves
-        rsshogi_board = rsshogi_loop.board_of(sfen)
-        contestants[RSSHOGI] = lambda: over_rsshogi(rsshogi_board, depth)
+        contestants[RSSHOGI] = rsshogi_perft(sfen, depth, plays_leaves=plays_leaves)
     return contestants
 
 
 class _Arena:
-    """Contestants at the same positions of the middle of games, and the buffers they write to."""
+    """The contestants at the same middle-game positions, and the buffers they write to."""
 
     def __init__(self, games: int, threads: int, warm_up_plies: int) -> None:
         env = VectorShogi(games)
@@ -266,7 +270,7 @@ class _Arena:
         self.loops = self._cshogi_loops(env) if installed_version("cshogi") else {}
 
     def _cshogi_loops(self, env: VectorShogi) -> "dict[str, CshogiLoop]":
-        from keisei.benchmark.cshogi_loop import CshogiLoop, TunedCshogiLoop
+        from keisei.benchmark.rival_loops import CshogiLoop, TunedCshogiLoop
 
         sfens = [format_sfen(unpack_diagram(packed)) for packed in env.packed]
         return {
@@ -274,9 +278,9 @@ class _Arena:
             for name, loop in ((CSHOGI, CshogiLoop), (CSHOGI_TUNED, TunedCshogiLoop))
         }
 
-    def measure(self, outputs: tuple[Output, ...], effort: Effort) -> Iterator[StepRow]:
-        """Rows for outputs that are the same work for Keisei, so that it is measured once."""
-        contestants: dict[tuple[str, Output | None], Work] = {
+    def measure(self, outputs: tuple[StepOutput, ...], effort: EnvEffort) -> Iterator[StepRow]:
+        """Yield a row for each output of a group, for which Keisei is measured only once."""
+        contestants: dict[tuple[str, StepOutput | None], Work] = {
             (name, None): self._keisei(env, outputs[-1]) for name, env in self.envs.items()
         }
         for output in outputs:
@@ -287,7 +291,7 @@ class _Arena:
             of_row = {name: rate for (name, of), rate in rates.items() if of in (None, output)}
             yield StepRow(self.games, output.name, of_row)
 
-    def _keisei(self, env: VectorShogi, output: Output) -> Work:
+    def _keisei(self, env: VectorShogi, output: StepOutput) -> Work:
         def step() -> int:
             env.step(env.sample_actions())  # writes packed positions and legal lists
             if output.planes:
@@ -298,7 +302,7 @@ class _Arena:
 
         return step
 
-    def _cshogi(self, loop: "CshogiLoop", output: Output) -> Work:
+    def _cshogi(self, loop: "CshogiLoop", output: StepOutput) -> Work:
         def step() -> int:
             loop.step()
             if output.packed:
@@ -320,26 +324,26 @@ class _Arena:
 
 
 FOOTNOTES = (
-    "Each figure is the best of several turns. noise: by how much their median lies below it, in "
-    "the worst column.",
-    "ratio: keisei with one thread against the column to the left.",
+    "Each figure is the best of several turns. noise: how far the median of the turns lies below "
+    "it, in the noisiest column.",
+    "ratio: keisei with one thread over the column to the left.",
     "legal list, packed + list: one measurement of keisei for both, as a step always writes both.",
-    "plain, tuned: the cshogi loop as one writes it first, and as fast as we could make it.",
+    "plain, tuned: a straightforward loop over cshogi, and one as fast as we could make it.",
 )
 
 
 def print_env_report(report: EnvReport) -> None:
-    """Tables for people."""
+    """Print the report as tables."""
     console = Console()
     print_header(console, report.machine)
     if "cshogi" not in report.machine.versions:
-        hint = "cshogi is not installed, so there is nothing to compare with: pip install cshogi"
+        hint = "cshogi is not installed, so there is no comparison: pip install cshogi"
         console.print(Text(hint, style="yellow"))
     console.print(_perft_table(report))
     console.print(_step_table(report))
     for footnote in FOOTNOTES:
         console.print(footnote, style="dim", highlight=False)
-    console.print(bar_table(report.bars))
+    console.print(target_table(report.targets))
 
 
 def _perft_table(report: EnvReport) -> Table:

@@ -1,4 +1,8 @@
-"""What the tables of all benchmarks have in common."""
+"""The parts that all benchmarks share: the machine, rates side by side, speed targets, tables.
+
+Contestants take turns, so that noise from outside hits all of them, and the best turn of each
+counts.
+"""
 
 import gc
 import os
@@ -12,68 +16,68 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from keisei import __version__
-from keisei.doctor import usable_cpus
+from keisei.formats import new_table
+from keisei.system import usable_cpus
 
 
 @dataclass(frozen=True)
-class Bar:
+class SpeedTarget:
     """A speed that Keisei promises on a quiet machine."""
 
     claim: str
     needed: float
     unit: str
     measured: float | None
-    """None if what it compares with is not installed or was not measured."""
+    """None if it was not measured, for example because a library is not installed."""
 
     @property
     def passed(self) -> bool | None:
-        """Whether the promise holds here; None when not measured."""
+        """Whether the promise holds on this machine; None if not measured."""
         return None if self.measured is None else self.measured >= self.needed
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {**vars(self), "passed": self.passed}
 
 
 CPU_INFO = Path("/proc/cpuinfo")
-"""Where Linux tells the processor's model."""
+"""The file in which Linux names the processor's model."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Processor, interpreter and libraries, and how busy it all was."""
+    """Processor, interpreter, library versions and load of the machine."""
 
     cpu: str
     """The processor's model name."""
 
     cpus: int
-    """How many processors this process may use."""
+    """Number of processors this process may use."""
 
     load: float | None
-    """Processes that wanted to run during the last minute, on average; None where unknown."""
+    """Load average of the last minute; None where the system does not report it."""
 
     python: str
     versions: dict[str, str]
-    """Version of each package that takes part; those that are not installed are left out."""
+    """Version of each package involved, if installed."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether other processes are likely to disturb the measurement."""
+        """Whether other processes are likely to disturb the benchmark."""
         return self.load is not None and self.load > self.cpus / 2
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {**asdict(self), "is_busy": self.is_busy}
 
 
 def this_machine(packages: Iterable[str]) -> Machine:
-    """Describe the machine as it is now; `packages` are those whose versions matter."""
+    """Describe the machine as it is now, with the versions of some packages."""
     return Machine(
         cpu=_cpu_model(),
         cpus=usable_cpus(),
@@ -84,7 +88,7 @@ def this_machine(packages: Iterable[str]) -> Machine:
 
 
 def installed_version(package: str) -> str | None:
-    """The version of an installed package; None if it isn't."""
+    """Return the version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -111,12 +115,15 @@ def _load_average() -> float | None:
 
 Name = TypeVar("Name")
 
+ProgressCallback = Callable[[str, int, int], None]
+"""``on_progress(step, done, total)``: called before each step of a benchmark."""
+
 Work = Callable[[], int]
-"""Does some work and returns how many units of it: nodes, steps ..."""
+"""Does some work and returns the number of units done: nodes, steps ..."""
 
 
 LEAD_IN = 0.25
-"""How long a contestant works before it is timed, as a part of its turn."""
+"""Untimed work at the start of each turn, as a fraction of the turn."""
 
 
 @dataclass(frozen=True)
@@ -127,16 +134,16 @@ class Rate:
 
     @property
     def best(self) -> float:
-        """The sample that other processes disturbed least: what all comparisons use."""
+        """The sample that other processes disturbed least; all comparisons use it."""
         return max(self.samples)
 
     @property
     def spread(self) -> float:
-        """By which part of the best the median lies below it: 0 on a quiet machine."""
+        """Distance of the median below the best, as a fraction: 0 on a quiet machine."""
         return 1 - median(self.samples) / self.best
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {"best": self.best, "spread": self.spread, "samples": list(self.samples)}
 
 
@@ -145,9 +152,9 @@ def side_by_side(
 ) -> dict[Name, Rate]:
     """Measure the rate of each contestant, in turns (A B C, A B C ...).
 
-    A disturbance from outside that lasts a while so hits all of them, not one. Each turn begins
-    with a lead-in that is not timed, so that caches and threads are as they are in long use. A turn
-    lasts `seconds`, or one piece of work if that takes longer.
+    A longer disturbance from outside thus hits all of them, not one. Each turn begins with an
+    untimed lead-in that warms up caches and threads. A turn lasts `seconds`, or one call of `work`
+    if that takes longer.
     """
     samples: dict[Name, list[float]] = {name: [] for name in contestants}
     with _garbage_collector_off():
@@ -184,45 +191,36 @@ NOT_MEASURED = "-"
 
 
 def print_header(console: Console, machine: Machine) -> None:
-    """What it ran on, and whether something else ran too."""
+    """Print versions, processor and load, with a warning if the machine is busy."""
     load = "unknown" if machine.load is None else f"{machine.load:.2f}"
     versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
     console.print(Text(f"keisei {__version__}; {machine.python}, {versions}"))
     console.print(Text(f"{machine.cpu}, {machine.cpus} CPUs usable, load average {load}"))
     if machine.is_busy:
-        warning = "The machine is busy: other processes take time from what is measured here."
+        warning = "The machine is busy: other processes distort these figures."
         console.print(Text(warning, style="yellow"))
 
 
-def bar_table(bars: tuple[Bar, ...]) -> Table:
-    """The promises, and whether they hold here."""
+def target_table(targets: tuple[SpeedTarget, ...]) -> Table:
+    """Return the speed targets and whether they are met on this machine."""
     marks = {
         True: Text("pass", style="green"),
         False: Text("fail", style="bold red"),
         None: Text("not measured", style="dim"),
     }
-    table = new_table("the bars, for a quiet machine")
+    table = new_table("speed targets, for a quiet machine")
     for heading in ("", "at least", "measured", ""):
         table.add_column(heading)
-    for bar in bars:
-        measured = NOT_MEASURED if bar.measured is None else f"{bar.measured:.2f}"
-        table.add_row(bar.claim, f"{bar.needed:g}{bar.unit}", measured, marks[bar.passed])
+    for target in targets:
+        measured = NOT_MEASURED if target.measured is None else f"{target.measured:.2f}"
+        table.add_row(
+            target.claim, f"{target.needed:g}{target.unit}", measured, marks[target.passed]
+        )
     return table
 
 
-def new_table(title: str) -> Table:
-    """A table without columns yet, that fits into 80 columns of a terminal."""
-    return Table(
-        title=title,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        collapse_padding=True,
-        pad_edge=False,
-    )
-
-
 def rate_text(rate: Rate | None, unit: float) -> str:
-    """The best of a rate in multiples of `unit`."""
+    """Format the best of a rate in multiples of `unit`."""
     if rate is None:
         return NOT_MEASURED
     value = rate.best / unit
@@ -230,5 +228,5 @@ def rate_text(rate: Rate | None, unit: float) -> str:
 
 
 def noise_text(rates: dict[str, Rate]) -> str:
-    """The noise of the noisiest of some rates."""
+    """Format the largest spread among some rates."""
     return f"{max(rate.spread for rate in rates.values()):.0%}"

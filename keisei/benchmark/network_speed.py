@@ -1,26 +1,36 @@
-"""How fast a network acts and learns here, by each way of running it."""
+"""Speed of a network: its execution paths in torch, and torch next to onnxruntime.
+
+`measure_paths` is a part of ``keisei benchmark train``; ``keisei benchmark network RUN`` compares a
+trained network in torch with its ONNX export, called as players call them.
+"""
 
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import torch
+from rich.console import Console
 from torch import Tensor
 
-from keisei.benchmark.harness import Rate, side_by_side
+from keisei.benchmark.harness import Rate, print_header, side_by_side, this_machine
 from keisei.constants import NUM_ACTIONS
+from keisei.formats import new_table
+from keisei.network.predictor import Predictor
 from keisei.network.towers.compilation import compile_forward
-from keisei.network.towers.layers import lay_out
-from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.model import ActorCritic, lay_out
+from keisei.shogi.vector import VectorShogi
 
 TYPICAL_LEGAL_MOVES: Final = 120
-"""Length of the longest legal list in a batch of self-play, more or less."""
+"""Typical length of the longest legal list in a batch of self-play."""
 
 
 class Batch(NamedTuple):
-    """What a network is measured on."""
+    """Input of a network."""
 
     planes: Tensor
     """``[B, C, 9, 9]``."""
@@ -30,40 +40,44 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Path:
-    """A way of running a network."""
+class ExecutionPath:
+    """Memory layout, precision, compilation and threads with which a network runs."""
 
     name: str
     channels_last: bool = False
     inference_mode: bool = False
     is_compiled: bool = False
     dtype: torch.dtype | None = None
-    """What autocast goes down to; None: float32 throughout."""
+    """Autocast dtype; None: float32 throughout."""
 
     one_thread: bool = False
-    """Whether torch may use one thread only; else as many as it is set to."""
+    """Whether torch uses one thread only, instead of the number it is set to."""
 
 
-NAIVE: Final = Path("naive fp32")
-LAID_OUT: Final = Path("inference_mode + channels_last", channels_last=True, inference_mode=True)
-ONE_THREAD: Final = Path(
+NAIVE: Final = ExecutionPath("naive fp32")
+LAID_OUT: Final = ExecutionPath(
+    "inference_mode + channels_last", channels_last=True, inference_mode=True
+)
+ONE_THREAD: Final = ExecutionPath(
     "the same, one thread", channels_last=True, inference_mode=True, one_thread=True
 )
-COMPILED: Final = Path("compiled", channels_last=True, inference_mode=True, is_compiled=True)
+COMPILED: Final = ExecutionPath(
+    "compiled", channels_last=True, inference_mode=True, is_compiled=True
+)
 
 
 @dataclass(frozen=True)
 class PathSpeed:
-    """Positions per second by one path, and over those of naive fp32."""
+    """Positions per second on one path, and the ratios to naive fp32."""
 
-    path: Path
+    path: ExecutionPath
     acting: Rate
     learning: Rate
     acting_ratio: float
     learning_ratio: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "path": self.path.name,
             "acting": self.acting.as_dict(),
@@ -74,7 +88,7 @@ class PathSpeed:
 
 
 def sample_batch(model: ActorCritic, size: int) -> Batch:
-    """A batch of the usual size of legal lists, with random planes, where `model` is."""
+    """Return a batch of random planes and legal lists of typical length, on the model's device."""
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(0)
     planes = torch.rand(size, model.in_planes, 9, 9, generator=generator)
@@ -82,12 +96,12 @@ def sample_batch(model: ActorCritic, size: int) -> Batch:
     return Batch(planes.to(device), legal.to(device))
 
 
-def reduced_paths(dtype: torch.dtype) -> tuple[Path, Path]:
-    """The paths with autocast to `dtype`."""
+def reduced_paths(dtype: torch.dtype) -> tuple[ExecutionPath, ExecutionPath]:
+    """Return the paths with autocast to `dtype`."""
     suffix = str(dtype).removeprefix("torch.")
     return (
-        Path(f"channels_last, {suffix}", True, True, dtype=dtype),
-        Path(f"compiled, {suffix}", True, True, is_compiled=True, dtype=dtype),
+        ExecutionPath(f"channels_last, {suffix}", True, True, dtype=dtype),
+        ExecutionPath(f"compiled, {suffix}", True, True, is_compiled=True, dtype=dtype),
     )
 
 
@@ -95,14 +109,14 @@ def measure_paths(
     model: ActorCritic,
     batch: Batch,
     *,
-    paths: Sequence[Path] = (LAID_OUT, COMPILED),
+    paths: Sequence[ExecutionPath] = (LAID_OUT, COMPILED),
     repetitions: int = 3,
     seconds: float = 1.0,
 ) -> list[PathSpeed]:
     """Measure forward passes and training steps of copies of `model`, side by side.
 
-    The naive path, to which the ratios refer, comes first. One that fails to compile is left out.
-    A `dtype` that paths go down to must be safe here (`keisei.network.towers.device`).
+    The naive path, to which the ratios refer, comes first. A path that fails to compile is left
+    out. A path's `dtype` must be safe on this machine (`keisei.network.towers.device`).
     """
     paths = [NAIVE, *paths]
     runs = [run for path in paths if (run := _Run.make(path, model, batch)) is not None]
@@ -124,15 +138,15 @@ def measure_paths(
 
 @dataclass(frozen=True)
 class _Run:
-    """A copy of the network, ready to be run along a path."""
+    """A copy of the network, set up for one path."""
 
-    path: Path
+    path: ExecutionPath
     model: ActorCritic
     optimizer: torch.optim.Optimizer
     batch: Batch
 
     @classmethod
-    def make(cls, path: Path, model: ActorCritic, batch: Batch) -> "_Run | None":
+    def make(cls, path: ExecutionPath, model: ActorCritic, batch: Batch) -> "_Run | None":
         model = copy.deepcopy(model)
         layout = torch.channels_last if path.channels_last else torch.contiguous_format
         lay_out(model, layout)
@@ -142,13 +156,13 @@ class _Run:
         return run
 
     def act(self) -> int:
-        """One forward pass; returns the number of positions."""
+        """Run one forward pass; return the number of positions."""
         context = torch.inference_mode if self.path.inference_mode else torch.no_grad
         with self._threads(), context(), self._autocast():
             return self._done(self.model(*self.batch).value)
 
     def learn(self) -> int:
-        """One training step with losses as in PPO; returns the number of positions."""
+        """Run one training step with losses like PPO's; return the number of positions."""
         with self._threads():
             with self._autocast():
                 output = self.model(*self.batch)
@@ -177,3 +191,55 @@ class _Run:
     def _done(self, result: Tensor) -> int:
         result.sum().item()  # waits for the device
         return len(self.batch.planes)
+
+
+POSITIONS: Final = 1000
+BATCHES: Final = (1, 16, 256)
+REPETITIONS: Final = 7
+SECONDS: Final = 0.5
+
+
+def report_network(run: Path) -> None:
+    """Compare a run's network in torch and in onnxruntime on one CPU thread: outputs and speed."""
+    from keisei.network.loading import device_config, read_network
+    from keisei.network.onnx.onnx_export import export_onnx
+    from keisei.network.onnx.onnx_model import onnx_model
+
+    console = Console()
+    print_header(console, this_machine(("torch", "onnxruntime", "numpy")))
+    network = read_network(run)
+    predictors: dict[str, Predictor] = {
+        "torch": network.network(device_config("cpu", 1)),
+        "onnxruntime": onnx_model(export_onnx(network), Path(network.name), threads=1),
+    }
+    env = VectorShogi(POSITIONS, network.spec, seed=1, opening_plies=60)
+    predictions = [predictor.predict(env.observe()) for predictor in predictors.values()]
+    probabilities = [np.exp(prediction.log_probs) for prediction in predictions]
+    console.print(
+        f"{network.name}, {POSITIONS:,} positions after 60 random plies, largest difference: "
+        f"probabilities {np.abs(probabilities[0] - probabilities[1]).max():.1e}, "
+        f"values {np.abs(predictions[0].values - predictions[1].values).max():.1e}"
+    )
+    table = new_table("positions per second, one thread")
+    for heading in ("batch", *predictors, "ratio", "noise"):
+        table.add_column(heading, justify="right")
+    for batch in BATCHES:
+        work = {
+            name: partial(_predict, predictor, env, batch) for name, predictor in predictors.items()
+        }
+        rates = side_by_side(work, repetitions=REPETITIONS, seconds=SECONDS)
+        in_torch, in_onnxruntime = (rates[name] for name in predictors)
+        table.add_row(
+            str(batch),
+            f"{in_torch.best:,.0f}",
+            f"{in_onnxruntime.best:,.0f}",
+            f"{in_onnxruntime.best / in_torch.best:.2f}",
+            f"{max(in_torch.spread, in_onnxruntime.spread):.0%}",
+        )
+    console.print(table)
+
+
+def _predict(predictor: Predictor, env: VectorShogi, batch: int) -> int:
+    """Evaluate the first positions of `env`; return how many."""
+    predictor.predict(env.observe().take(slice(batch)))
+    return batch

@@ -1,7 +1,7 @@
-"""What ``keisei benchmark strength`` prints."""
+"""``keisei benchmark strength``: speed, memory and Elo of a whole recipe, in one table."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +11,20 @@ from rich.text import Text
 
 from keisei import __version__, run_files
 from keisei import metric_names as metrics
-from keisei.benchmark.harness import NOT_MEASURED, Machine, new_table, print_header, this_machine
+from keisei.benchmark.harness import (
+    NOT_MEASURED,
+    Machine,
+    ProgressCallback,
+    print_header,
+    this_machine,
+)
 from keisei.errors import KeiseiError
+from keisei.evaluation import STANDARD_OPPONENTS, YARDSTICK
 from keisei.evaluation.ladder import round_robin
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.ratings import PairResult, rate
 from keisei.evaluation.score import Score
-from keisei.evaluation.standards import OPPONENTS, YARDSTICK
+from keisei.formats import new_table
 from keisei.players.player import Player
 from keisei.players.spec import make_player, open_players
 from keisei.runs.history import History
@@ -25,13 +32,10 @@ from keisei.system import read_bytes
 
 PACKAGES: Final = ("torch", "numpy", "numba")
 
-Progress = Callable[[str, int, int], None]
-"""``on_progress(what, done, total)``."""
-
 
 @dataclass(frozen=True)
-class Figure:
-    """A line of the table."""
+class ReportRow:
+    """A row of the table."""
 
     name: str
     value: float
@@ -41,49 +45,49 @@ class Figure:
 
 @dataclass(frozen=True)
 class StrengthReport:
-    """All that was measured of a run."""
+    """Speed, memory and strength of a run."""
 
     machine: Machine
     run: str
     recipe: dict[str, str]
-    """What was trained, in a few words."""
+    """Network, games, plies and device, in a few words."""
 
     plies_per_second: float
     games_per_second: float
     peak_memory: float
-    """Of the process, in MB."""
+    """Peak memory of the process in MB."""
 
     peak_video_memory: float | None
-    """Of the GPU, in MB; None where there is none."""
+    """Peak GPU memory in MB; None without a GPU."""
 
     elo: float
     """Relative to `YARDSTICK`."""
 
     interval: tuple[float, float]
-    """95 % of it."""
+    """95 % confidence interval of `elo`."""
 
     scores: dict[str, Score]
-    """Against each bot."""
+    """Score against each bot, by name."""
 
-    def figures(self) -> Iterator[Figure]:
-        """The table, line by line."""
-        yield Figure("games", self.games_per_second, "/s", True)
-        yield Figure("plies", self.plies_per_second, "/s", True)
-        yield Figure("peak memory", self.peak_memory, " MB", False)
+    def figures(self) -> Iterator[ReportRow]:
+        """Yield the rows of the table."""
+        yield ReportRow("games", self.games_per_second, "/s", True)
+        yield ReportRow("plies", self.plies_per_second, "/s", True)
+        yield ReportRow("peak memory", self.peak_memory, " MB", False)
         if self.peak_video_memory is not None:
-            yield Figure("peak video memory", self.peak_video_memory, " MB", False)
+            yield ReportRow("peak video memory", self.peak_video_memory, " MB", False)
         for name, score in self.scores.items():
-            yield Figure(f"score against {name}", 100 * score.score, " %", True)
-        yield Figure(f"Elo against {YARDSTICK}", self.elo, "", True)
+            yield ReportRow(f"score against {name}", 100 * score.score, " %", True)
+        yield ReportRow(f"Elo against {YARDSTICK}", self.elo, "", True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "keisei": __version__,
             "machine": self.machine.as_dict(),
             "run": self.run,
             "recipe": self.recipe,
-            "figures": {figure.name: figure.value for figure in self.figures()},
+            "figures": {row.name: row.value for row in self.figures()},
             "elo_interval": list(self.interval),
             "results": {
                 name: {"black": list(score.black), "white": list(score.white)}
@@ -92,21 +96,21 @@ class StrengthReport:
         }
 
 
-def measure_run(
+def measure_strength(
     run_directory: Path,
     *,
     games: int,
     seed: int = 0,
-    on_progress: Progress = lambda what, done, total: None,
+    on_progress: ProgressCallback = lambda step, done, total: None,
 ) -> StrengthReport:
-    """Measure a run that has been trained; `games` against each bot.
+    """Measure a trained run, with `games` games against each bot.
 
     Raises:
-        KeiseiError: It is no run, or has not been trained.
+        KeiseiError: The directory is not a run, or it has not been trained.
     """
     history = History.read(run_directory)
     if not history.steps:
-        raise KeiseiError(f"{run_directory} has not been trained yet: there is nothing to measure")
+        raise KeiseiError(f"{run_directory} has not been trained yet")
     player = make_player(str(run_directory))
     results, scores = _play(player, games, seed, on_progress)
     ratings = rate(results, anchor=YARDSTICK)
@@ -128,20 +132,22 @@ def measure_run(
 
 
 def read_figures(path: Path) -> dict[str, float]:
-    """The figures of an earlier report, to compare with."""
+    """Return the figures of an earlier report, as ``--json`` printed it."""
     try:
         figures = json.loads(read_bytes(path))["figures"]
         return {str(name): float(value) for name, value in figures.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise KeiseiError(f"{path} is no report of `keisei benchmark strength --json`") from error
+        raise KeiseiError(
+            f"{path} is not a report of `keisei benchmark strength --json`"
+        ) from error
 
 
 def _play(
-    player: Player, games: int, seed: int, on_progress: Progress
+    player: Player, games: int, seed: int, on_progress: ProgressCallback
 ) -> tuple[list[PairResult], dict[str, Score]]:
     results: list[PairResult] = []
     scores: dict[str, Score] = {}
-    with open_players(OPPONENTS) as bots:
+    with open_players(STANDARD_OPPONENTS) as bots:
         pairs = [(player, bot) for bot in bots] + round_robin(bots)
         for number, (one, other) in enumerate(pairs):
             on_progress(f"{one.name} against {other.name}", number, len(pairs))
@@ -153,7 +159,7 @@ def _play(
 
 
 def pair_results(player: str, opponent: str, score: Score) -> list[PairResult]:
-    """A match as the ratings want it: by who was Black."""
+    """Split the score of a match by who was Black, as `rate` needs it."""
     won, drawn, lost = score.white
     return [
         PairResult(player, opponent, *score.black),
@@ -178,7 +184,7 @@ def _recipe(run_directory: Path, history: History) -> dict[str, str]:
 
 
 def print_strength_report(report: StrengthReport, old: Mapping[str, float] | None) -> None:
-    """The table, next to the figures of an earlier report if there are any."""
+    """Print the table, next to the figures of an earlier report if one is given."""
     console = Console()
     print_header(console, report.machine)
     recipe = ", ".join(f"{name} {value}" for name, value in report.recipe.items())
@@ -189,11 +195,11 @@ def print_strength_report(report: StrengthReport, old: Mapping[str, float] | Non
     if old is not None:
         for heading in ("before", "change"):
             table.add_column(heading, justify="right", no_wrap=True)
-    for figure in report.figures():
-        row = [Text(figure.name), Text(_text(figure, figure.value))]
+    for row in report.figures():
+        cells = [Text(row.name), Text(_text(row, row.value))]
         if old is not None:
-            row += _comparison(figure, old.get(figure.name))
-        table.add_row(*row)
+            cells += _comparison(row, old.get(row.name))
+        table.add_row(*cells)
     console.print(table)
     low, high = report.interval
     console.print(
@@ -201,22 +207,22 @@ def print_strength_report(report: StrengthReport, old: Mapping[str, float] | Non
     )
 
 
-def _comparison(figure: Figure, before: float | None) -> list[Text]:
+def _comparison(row: ReportRow, before: float | None) -> list[Text]:
     if before is None:
         return [Text(NOT_MEASURED), Text(NOT_MEASURED)]
-    is_difference = figure.unit in (" %", "")  # of shares and ratings, ratios say nothing
+    is_difference = row.unit in (" %", "")  # ratios of shares and ratings mean nothing
     change = (
-        f"{figure.value - before:+.1f}"
+        f"{row.value - before:+.1f}"
         if is_difference
-        else f"{figure.value / before:.2f}x"
+        else f"{row.value / before:.2f}x"
         if before
         else NOT_MEASURED
     )
-    is_better = (figure.value > before) == figure.more_is_better
-    style = "" if figure.value == before else "green" if is_better else "red"
-    return [Text(_text(figure, before)), Text(change, style=style)]
+    is_better = (row.value > before) == row.more_is_better
+    style = "" if row.value == before else "green" if is_better else "red"
+    return [Text(_text(row, before)), Text(change, style=style)]
 
 
-def _text(figure: Figure, value: float) -> str:
-    digits = 0 if figure.unit in (" MB", "") else 1
-    return f"{value:,.{digits}f}{figure.unit}"
+def _text(row: ReportRow, value: float) -> str:
+    digits = 0 if row.unit in (" MB", "") else 1
+    return f"{value:,.{digits}f}{row.unit}"

@@ -1,9 +1,13 @@
-"""What ``keisei benchmark train`` prints."""
+"""``keisei benchmark train``: training steps, and updates next to a bare PyTorch loop.
+
+It shows plies per second with and without the live display, how the time of a step is spent, and
+how fast the network acts and learns on each execution path.
+"""
 
 import copy
 import io
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,28 +22,28 @@ from rich.text import Text
 from keisei import __version__
 from keisei import metric_names as metrics
 from keisei.benchmark.harness import (
-    Bar,
     Machine,
+    ProgressCallback,
     Rate,
+    SpeedTarget,
     Work,
-    bar_table,
-    new_table,
     noise_text,
     print_header,
     rate_text,
     side_by_side,
+    target_table,
     this_machine,
 )
 from keisei.benchmark.network_speed import (
     COMPILED,
     LAID_OUT,
     ONE_THREAD,
+    ExecutionPath,
     PathSpeed,
     measure_paths,
     reduced_paths,
     sample_batch,
 )
-from keisei.benchmark.network_speed import Path as ComputePath
 from keisei.callbacks import (
     Callback,
     EventBus,
@@ -49,11 +53,12 @@ from keisei.callbacks import (
 )
 from keisei.config_schema import AppConfig, PPOConfig
 from keisei.display.live import LiveDisplay
+from keisei.formats import new_table
 from keisei.network.towers.device import Compute, probe_precision
 from keisei.network.towers.model import ActorCritic
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.learner import LearnSettings
-from keisei.ppo.minibatch import Minibatch, MinibatchMaker
+from keisei.ppo.losses import Minibatch, MinibatchMaker
 from keisei.training.trainer import Trainer
 
 
@@ -64,12 +69,12 @@ def bare_update(
     settings: PPOConfig,
     compute: Compute,
 ) -> int:
-    """Learn from each minibatch once; returns the number of samples."""
+    """Train on each minibatch once, in plain PyTorch; return the number of samples."""
     for batch in minibatches:
         with compute.autocast():
             output = model(batch.planes, batch.legal)
-        columns = torch.arange(batch.legal.shape[1], device=batch.legal.device)
-        padding = columns >= batch.counts[:, None]
+        places = torch.arange(batch.legal.shape[1], device=batch.legal.device)
+        padding = places >= batch.counts[:, None]
         log_probs = output.logits.masked_fill(padding, -1e9).log_softmax(dim=1)
         ratio = (log_probs.gather(1, batch.legal_indices[:, None])[:, 0] - batch.log_probs).exp()
         advantages = batch.advantages - batch.advantages.mean()
@@ -94,37 +99,37 @@ HIDDEN: Final = "display off"
 
 @dataclass(frozen=True)
 class TrainReport:
-    """All that was measured."""
+    """Results of the benchmark."""
 
     machine: Machine
     settings: dict[str, str]
-    """What was trained, and how."""
+    """Network, games, minibatch, device and precision that were measured."""
 
-    is_promised: bool
-    """Whether these are the settings that the promises are about."""
+    has_target_settings: bool
+    """Whether these are the settings that the speed targets are about."""
 
     steps: dict[str, Rate]
     """Plies per second of whole steps, with the live display and without."""
 
     shares: dict[str, float]
-    """Of the time of the steps: env, inference, learning, other; together 1."""
+    """Shares of a step's time by section (env, inference, learning, other); they sum to 1."""
 
     network_share: float
-    """Of the time of the steps, how much the network computed."""
+    """Share of a step's time that the network computed."""
 
     updates: dict[str, Rate]
-    """Samples per second of an update, and of the bare loop."""
+    """Samples per second of Keisei's update and of the bare loop."""
 
     paths: tuple[PathSpeed, ...]
-    """The ways of running this network here."""
+    """Speed of the network on each execution path."""
 
     @property
-    def bars(self) -> tuple[Bar, ...]:
-        """The promised speeds, and what was measured."""
-        return tuple(self._bars())
+    def targets(self) -> tuple[SpeedTarget, ...]:
+        """The promised speeds next to the measured ones."""
+        return tuple(self._targets())
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values, for JSON."""
+        """Return the report as plain values, for JSON."""
         return {
             "keisei": __version__,
             "machine": self.machine.as_dict(),
@@ -134,58 +139,57 @@ class TrainReport:
             "network_share": self.network_share,
             "samples_per_second": {name: rate.as_dict() for name, rate in self.updates.items()},
             "paths": [path.as_dict() for path in self.paths],
-            "bars": [bar.as_dict() for bar in self.bars],
+            "targets": [target.as_dict() for target in self.targets],
         }
 
-    def _bars(self) -> Iterator[Bar]:
-        share = self.network_share if self.is_promised else None
-        yield Bar("time in the network, 4x64 tower, 256 games", 0.8, "", share)
+    def _targets(self) -> Iterator[SpeedTarget]:
+        share = self.network_share if self.has_target_settings else None
+        yield SpeedTarget("time in the network, 4x64 tower, 256 games", 0.8, "", share)
         update = self.updates[KEISEI].best / self.updates[BARE].best
-        yield Bar("samples/s of an update", 0.9, " x bare loop", update)
+        yield SpeedTarget("samples/s of an update", 0.9, " x bare loop", update)
         display = self.steps[SHOWN].best / self.steps[HIDDEN].best
-        yield Bar("plies/s with the live display", 0.98, " x without", display)
+        yield SpeedTarget("plies/s with the live display", 0.98, " x without", display)
 
-
-Progress = Callable[[str, int, int], None]
-"""``on_progress(what, done, total)``."""
 
 PACKAGES: Final = ("torch", "numpy", "numba")
-PROMISED: Final = ("model.tower_depth=4", "model.tower_width=64", "env.num_games=256")
-"""The settings that promises are about; the rest of them are the defaults."""
+TARGET_SETTINGS: Final = ("model.tower_depth=4", "model.tower_width=64", "env.num_games=256")
+"""The settings that the speed targets are about; all others have their defaults."""
 
-DEFAULT_SETTINGS: Final = (*PROMISED, "selfplay.rollout_plies=16")
-"""Shorter rollouts than usual, so that there are more steps to compare in a minute."""
+DEFAULT_SETTINGS: Final = (*TARGET_SETTINGS, "selfplay.rollout_plies=16")
+"""Shorter rollouts than usual give more steps to compare in a minute."""
 
 ACTING_BATCH: Final = 256
-WORTH_MEASURING: Final = 0.5
-"""Speedup of bfloat16 in the probe below which it is left out: emulated, it takes minutes."""
+MIN_PROBE_SPEEDUP: Final = 0.5
+"""bfloat16 is skipped below this speedup in the probe: where it is emulated, it takes minutes."""
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How much is measured, and for how long."""
+class TrainEffort:
+    """Number and length of the measurements."""
 
     steps: int
-    """Steps of training with the display, and as many without."""
+    """Training steps with the live display, and as many without."""
 
     repetitions: int
-    """Turns of the measurements that are made in turns."""
+    """Turns of each contestant."""
 
     seconds: float
-    """How long a turn lasts at least."""
+    """Minimum length of a turn."""
 
     compiles: bool
-    """Whether compiled networks are measured; to compile takes a minute."""
+    """Whether compiled networks are measured; compiling takes a minute."""
 
 
-FULL: Final = Effort(steps=5, repetitions=4, seconds=1.0, compiles=True)
-QUICK: Final = Effort(steps=2, repetitions=2, seconds=0.3, compiles=False)
+FULL: Final = TrainEffort(steps=5, repetitions=4, seconds=1.0, compiles=True)
+QUICK: Final = TrainEffort(steps=2, repetitions=2, seconds=0.3, compiles=False)
 
 
-def measure(
-    config: AppConfig, effort: Effort, on_progress: Progress = lambda what, done, total: None
+def measure_training(
+    config: AppConfig,
+    effort: TrainEffort,
+    on_progress: ProgressCallback = lambda step, done, total: None,
 ) -> TrainReport:
-    """Measure the training that `config` asks for."""
+    """Measure the training that `config` describes."""
     machine = this_machine(PACKAGES)
     with tempfile.TemporaryDirectory() as directory:
         on_progress("whole steps", 0, 3)
@@ -195,12 +199,12 @@ def measure(
         shares = {name.removeprefix("time/"): recorder.share(name) for name in metrics.TIMES}
         on_progress("updates", 1, 3)
         updates = _measure_updates(trainer, effort)
-        on_progress("ways of running the network", 2, 3)
+        on_progress("execution paths", 2, 3)
         paths = _measure_paths(trainer, effort)
         return TrainReport(
             machine=machine,
             settings=_settings(config, trainer),
-            is_promised=_is_promised(config),
+            has_target_settings=_has_target_settings(config),
             steps=steps,
             shares=shares,
             network_share=recorder.network_share,
@@ -216,22 +220,22 @@ def _agent(trainer: Trainer) -> PPOAgent:
 
 
 class StepRecorder(Callback):
-    """Keeps the metrics of the steps."""
+    """A callback that collects the metrics of each step."""
 
     def __init__(self) -> None:
         self.steps: list[dict[str, float]] = []
 
     def on_step_end(self, event: StepEnd) -> None:
-        """Keep what was measured in the step."""
+        """Append the metrics of the step."""
         self.steps.append(dict(event.metrics))
 
     def share(self, name: str) -> float:
-        """What part of the time of all steps went to `name`."""
+        """Share of the time of all steps that was spent in the section `name`."""
         return self._total(name) / sum(self._total(time) for time in metrics.TIMES)
 
     @property
     def network_share(self) -> float:
-        """What part of the time of all steps the network computed."""
+        """Share of the time of all steps that the network computed."""
         seconds = [sum(step.get(name, 0.0) for name in metrics.TIMES) for step in self.steps]
         shares = [step[metrics.NETWORK_SHARE] for step in self.steps]
         return float(np.average(shares, weights=seconds))
@@ -240,8 +244,10 @@ class StepRecorder(Callback):
         return sum(step.get(name, 0.0) for step in self.steps)
 
 
-def _measure_steps(trainer: Trainer, recorder: StepRecorder, effort: Effort) -> dict[str, Rate]:
-    """Plies per second of steps with a live display and without, in turns."""
+def _measure_steps(
+    trainer: Trainer, recorder: StepRecorder, effort: TrainEffort
+) -> dict[str, Rate]:
+    """Return plies per second of steps with and without a live display, in turns."""
     samples: dict[str, list[float]] = {SHOWN: [], HIDDEN: []}
     trainer.train_step()  # the first step warms up
     recorder.steps.clear()
@@ -258,7 +264,7 @@ def _measure_steps(trainer: Trainer, recorder: StepRecorder, effort: Effort) -> 
 
 @contextmanager
 def _display(trainer: Trainer) -> Iterator[None]:
-    """The live display as on a terminal, which nobody sees."""
+    """Attach a live display that draws into memory as it would on a terminal."""
     console = Console(file=io.StringIO(), force_terminal=True, width=120, height=50)
     display = LiveDisplay(console)
     display.on_training_start(
@@ -272,8 +278,8 @@ def _display(trainer: Trainer) -> Iterator[None]:
         display.on_training_end(TrainingEnd("measured", trainer.progress))
 
 
-def _measure_updates(trainer: Trainer, effort: Effort) -> dict[str, Rate]:
-    """Samples per second of an update of the agent, and of a bare loop on the same samples."""
+def _measure_updates(trainer: Trainer, effort: TrainEffort) -> dict[str, Rate]:
+    """Return samples per second of the agent's update and of a bare loop on the same samples."""
     agent, buffer = _agent(trainer), trainer.buffer
     settings = agent.settings.model_copy(update={"epochs": 1, "target_kl": None})
     model = agent.compute.compiled(agent.compute.prepare(copy.deepcopy(agent.model)))
@@ -290,21 +296,21 @@ def _measure_updates(trainer: Trainer, effort: Effort) -> dict[str, Rate]:
 
 
 def _minibatches(trainer: Trainer) -> list[Minibatch]:
-    """All samples of the last rollout, ready on the device."""
+    """Return all samples of the last rollout as minibatches on the device."""
     agent = _agent(trainer)
     order = trainer.buffer.sample_order(np.random.default_rng(0))
     parts = np.split(order, range(agent.minibatch_size, len(order), agent.minibatch_size))
-    # A maker writes over its last minibatch, so each has one of its own.
+    # A maker overwrites its previous minibatch, so each gets a maker of its own.
     return [MinibatchMaker(agent.spec, agent.compute).make(trainer.buffer, part) for part in parts]
 
 
-def _measure_paths(trainer: Trainer, effort: Effort) -> list[PathSpeed]:
+def _measure_paths(trainer: Trainer, effort: TrainEffort) -> list[PathSpeed]:
     compute, model = _agent(trainer).compute, _agent(trainer).model
-    paths: list[ComputePath] = [LAID_OUT, COMPILED]
+    paths: list[ExecutionPath] = [LAID_OUT, COMPILED]
     if compute.device.type == "cpu" and compute.threads > 1:
         paths.insert(1, ONE_THREAD)
     probe = probe_precision(compute.device.type, torch.bfloat16, compute.threads)
-    if probe.survived and probe.speedup > WORTH_MEASURING:
+    if probe.survived and probe.speedup > MIN_PROBE_SPEEDUP:
         paths += reduced_paths(torch.bfloat16)
     return measure_paths(
         model,
@@ -329,9 +335,9 @@ def _settings(config: AppConfig, trainer: Trainer) -> dict[str, str]:
     }
 
 
-def _is_promised(config: AppConfig) -> bool:
+def _has_target_settings(config: AppConfig) -> bool:
     chosen = config.model_dump()
-    for setting in PROMISED:
+    for setting in TARGET_SETTINGS:
         path, value = setting.split("=")
         section, field = path.split(".")
         if str(chosen[section][field]) != value:
@@ -340,14 +346,14 @@ def _is_promised(config: AppConfig) -> bool:
 
 
 FOOTNOTES = (
-    "Rates are the best of several turns; noise: by how much their median lies below it.",
+    "Rates are the best of several turns. noise: how far the median of the turns lies below it.",
     "network: forward and backward passes, losses and the optimizer's step.",
-    "bare loop: PPO in plain PyTorch on minibatches that are ready, the same samples.",
+    "bare loop: PPO in plain PyTorch on the same samples, already arranged in minibatches.",
 )
 
 
 def print_train_report(report: TrainReport) -> None:
-    """Tables for people."""
+    """Print the report as tables."""
     console = Console()
     print_header(console, report.machine)
     console.print(Text(", ".join(f"{name} {value}" for name, value in report.settings.items())))
@@ -356,7 +362,7 @@ def print_train_report(report: TrainReport) -> None:
     console.print(_path_table(report))
     for footnote in FOOTNOTES:
         console.print(footnote, style="dim", highlight=False)
-    console.print(bar_table(report.bars))
+    console.print(target_table(report.targets))
 
 
 def _speed_table(report: TrainReport) -> Table:
@@ -376,17 +382,17 @@ def _speed_table(report: TrainReport) -> Table:
 
 
 def _time_table(report: TrainReport) -> Table:
-    table = new_table("where the time goes")
+    table = new_table("time per section")
     for heading in ("", "share"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for name, share in report.shares.items():
         table.add_row(name, f"{share:.1%}")
-    table.add_row("of all this, in the network", f"{report.network_share:.1%}")
+    table.add_row("of which in the network", f"{report.network_share:.1%}")
     return table
 
 
 def _path_table(report: TrainReport) -> Table:
-    table = new_table("ways of running the network, positions/s")
+    table = new_table("execution paths of the network, positions/s")
     table.add_column("", no_wrap=True)
     for heading in ("acting", "ratio", "learning", "ratio", "noise"):
         table.add_column(heading, justify="right", no_wrap=True)

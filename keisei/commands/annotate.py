@@ -1,4 +1,4 @@
-"""``keisei annotate``: what a network thinks of a game."""
+"""``keisei annotate``: a game analysed by a network."""
 
 import json
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from keisei.commands.options import AsJson, Device, Threads
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from keisei.analysis.game_analysis import GameAnalysis
+    from keisei.analysis import GameAnalysis
 
-TURNING_POINTS: Final = 8
-"""Moves that are listed at most."""
+MAX_TURNING_POINTS: Final = 8
+"""Maximum number of moves listed."""
 
-LEAST_LOSS: Final = 0.05
-"""What a move must cost to be listed, if it is no blunder."""
+MIN_LOSS: Final = 0.05
+"""Minimum loss of winning chances for a move to be listed."""
 
 
 def annotate(
@@ -26,46 +26,57 @@ def annotate(
         Path, typer.Argument(help="Game file: .kif .kifu .csa .ki2 .ki2u, or .sfen .usi")
     ],
     model: Annotated[
-        Path, typer.Option(metavar="MODEL", help="A run, by path or name, a checkpoint, or .onnx.")
+        Path,
+        typer.Option(
+            metavar="MODEL", help="A run, by path or name, a checkpoint, or an .onnx file."
+        ),
     ],
     simulations: Annotated[
-        int, typer.Option(min=0, help="Of a tree search at each position; 0: the network alone.")
+        int,
+        typer.Option(
+            min=0, help="Simulations of a tree search at each position; 0: the network alone."
+        ),
     ] = 0,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write it there with comments: .kif .kifu .csa ..."),
+        typer.Option(
+            metavar="FILE", help="Write the game with comments to FILE: .kif .kifu .csa ..."
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw its course there: .png or .svg")
+        Path | None,
+        typer.Option(metavar="FILE", help="Plot the winning chances to FILE: .png or .svg"),
     ] = None,
     blunder: Annotated[
-        float, typer.Option(min=1.0, max=100.0, help="Loss of chances, in %, that is a blunder.")
+        float,
+        typer.Option(
+            min=1.0, max=100.0, help="Loss of winning chances, in %, that counts as a blunder."
+        ),
     ] = 20.0,
     device: Device = "auto",
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Analyse every position of a game: chances, best moves, blunders, as comments and a graph."""
+    """Analyse every position of a game: winning chances, best moves, blunders."""
     from keisei.commands.tables import progress_bar
 
     with progress_bar() as progress:
-        progress.add_task("judging", total=None)
+        progress.add_task("analysing", total=None)
 
-        from keisei.analysis.annotation import annotated
-        from keisei.analysis.game_analysis import analyze_game
+        from keisei.analysis import analyze_game, annotated
         from keisei.errors import KeiseiError
         from keisei.network.loading import load_network
         from keisei.shogi.notation.files import format_name, load_games, save_game
         from keisei.system import write_atomically
 
         if output is not None:
-            format_name(output)  # refuses other suffixes, before the work is done
+            format_name(output)  # refuses other suffixes before the analysis starts
         draw = None if plot is None else _picture_writer(plot)
         records = load_games(game)
         if len(records) > 1:
             raise KeiseiError(f"{game} holds {len(records)} games; only one can be annotated")
         network = load_network(model, device=device, threads=threads)
-        judged = analyze_game(
+        analysis = analyze_game(
             records[0],
             network.predictor,
             name=network.name,
@@ -73,15 +84,15 @@ def annotate(
             ply_limit=network.ply_limit,
         )
         if output is not None:
-            save_game(annotated(judged, blunder=blunder / 100), output)
+            save_game(annotated(analysis, blunder=blunder / 100), output)
         if plot is not None and draw is not None:
-            from keisei.analysis.annotation import draw_game
+            from keisei.analysis.game_plot import draw_game
 
-            write_atomically(plot, draw(draw_game(judged, blunder=blunder / 100)))
+            write_atomically(plot, draw(draw_game(analysis, blunder=blunder / 100)))
     if as_json:
-        typer.echo(json.dumps(_facts(judged, blunder / 100), indent=2))
+        typer.echo(json.dumps(_facts(analysis, blunder / 100), indent=2))
     else:
-        _print(judged, blunder / 100, [path for path in (output, plot) if path is not None])
+        _print(analysis, blunder / 100, [path for path in (output, plot) if path is not None])
 
 
 def _picture_writer(path: Path) -> "Callable[[Figure], bytes]":
@@ -90,44 +101,45 @@ def _picture_writer(path: Path) -> "Callable[[Figure], bytes]":
 
     writers = {".png": plotting.png, ".svg": plotting.svg}
     if path.suffix.lower() not in writers:
-        raise KeiseiError(f"{path}: a picture ends in .png or .svg, not in {path.suffix!r}")
+        raise KeiseiError(f"{path}: a plot ends in .png or .svg, not in {path.suffix!r}")
     return writers[path.suffix.lower()]
 
 
-def _facts(judged: "GameAnalysis", blunder: float) -> dict[str, object]:
+def _facts(analysis: "GameAnalysis", blunder: float) -> dict[str, object]:
     from keisei.shogi.types import Color
 
     return {
-        "judge": judged.predictor,
-        "simulations": judged.simulations,
-        "black": judged.record.black,
-        "white": judged.record.white,
-        "start": {"black_chances": judged.positions[0].chances(Color.BLACK)},
+        "network": analysis.network,
+        "simulations": analysis.simulations,
+        "black": analysis.record.black,
+        "white": analysis.record.white,
+        "start": {"black_chances": analysis.positions[0].chances(Color.BLACK)},
         "moves": [
             {
                 "ply": move.ply,
                 "color": move.color.name.lower(),
                 "move": move.move.usi,
                 "best": move.best.move.usi,
+                "best_line": [best.usi for best in move.before.best_line],
                 "loss": move.loss,
                 "is_blunder": move.loss >= blunder,
                 "black_chances": move.after.chances(Color.BLACK),
             }
-            for move in judged.moves
+            for move in analysis.moves
         ],
     }
 
 
-def _print(judged: "GameAnalysis", blunder: float, written: list[Path]) -> None:
+def _print(analysis: "GameAnalysis", blunder: float, written: list[Path]) -> None:
     from rich.console import Console
     from rich.text import Text
 
     from keisei.analysis.annotation import candidate_text, percent
-    from keisei.benchmark.harness import new_table
+    from keisei.formats import new_table
     from keisei.shogi.types import Color
 
     console = Console()
-    turning_points = judged.turning_points(TURNING_POINTS, least=min(LEAST_LOSS, blunder))
+    turning_points = analysis.turning_points(MAX_TURNING_POINTS, min_loss=min(MIN_LOSS, blunder))
     table = new_table("turning points")
     for heading, justify in (
         ("", "right"), ("", "left"), ("played", "left"), ("chances", "right"), ("best", "left"),
@@ -143,23 +155,23 @@ def _print(judged: "GameAnalysis", blunder: float, written: list[Path]) -> None:
             move.color.name.title(),
             move.move.usi,
             f"{before} -> {after}",
-            candidate_text(move.best, judged.simulations),
+            candidate_text(move.best, analysis.simulations),
             Text("blunder", style="red") if move.loss >= blunder else "",
         )
     if turning_points:
         console.print(table)
     for color in Color:
-        moves = [move for move in judged.moves if move.color is color]
+        moves = [move for move in analysis.moves if move.color is color]
         if not moves:
             continue
-        name = (judged.record.black, judged.record.white)[color]
+        name = (analysis.record.black, analysis.record.white)[color]
         blunders = sum(move.loss >= blunder for move in moves)
         agreed = sum(move.is_best for move in moves)
         loss = sum(move.loss for move in moves) / len(moves)
         console.print(
             Text(
                 f"{color.name.title()}{f' ({name})' if name else ''}: {len(moves)} moves, "
-                f"{agreed} as {judged.predictor} would play, {100 * loss:.1f} % lost by a move on "
+                f"{agreed} as {analysis.network} would play, {100 * loss:.1f} % lost by a move on "
                 f"average, {blunders} blunder{'' if blunders == 1 else 's'}"
             )
         )

@@ -1,22 +1,52 @@
-"""``keisei benchmark``: show what `keisei.benchmark` measures."""
+"""``keisei benchmark``: run the benchmarks of `keisei.benchmark`."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from keisei.commands.options import Config, Settings
+from keisei.commands.options import AsJson, Config, Settings
 
-benchmark_app = typer.Typer(help="Measure Keisei: its speed, side by side, and its strength.")
+benchmark_app = typer.Typer(help="Measure the speed and the strength of Keisei.")
 
-Quick = Annotated[bool, typer.Option("--quick", help="Seconds, not minutes; noisier.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Take seconds, not minutes; noisier.")]
+RunOption = Annotated[
+    Path | None, typer.Argument(metavar="[RUN]", help="A trained run, by path or name.")
+]
+
+
+class _Report(Protocol):
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+Report = TypeVar("Report", bound=_Report)
+
+
+def _with_progress(measure: Callable[[Callable[[str, int, int], None]], Report]) -> Report:
+    """Call `measure` with a callback that shows its progress."""
+    from keisei.commands.tables import progress_bar
+
+    with progress_bar() as bar:
+        task = bar.add_task("compiling", total=None)
+        return measure(
+            lambda step, done, total: bar.update(
+                task, description=step, completed=done, total=total
+            )
+        )
+
+
+def _show(report: Report, print_report: Callable[[Report], None], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        print_report(report)
 
 
 @benchmark_app.callback(invoke_without_command=True)
 def benchmark(context: typer.Context) -> None:
-    """Measure Keisei; without a command: `strength`, which trains the quick-start recipe."""
+    """Measure Keisei. Without a subcommand: `strength`, which trains the quick-start recipe."""
     if context.invoked_subcommand is None:
         strength()
 
@@ -26,32 +56,24 @@ def env(
     quick: Quick = False,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, help="Threads of the second column; by default 2, if there are CPUs."),
+        typer.Option(
+            min=1, show_default="2, if there are two CPUs", help="Threads of the second column."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The game core: perft and random play, next to Python loops over cshogi and rsshogi."""
-    from keisei.commands.tables import progress_bar
+    """Game core: perft and random play, next to Python loops over cshogi and rsshogi."""
+    from keisei.benchmark.env import FULL, QUICK, measure_env, print_env_report
+    from keisei.system import usable_cpus
 
-    with progress_bar() as progress:
-        task = progress.add_task("compiling", total=None)
-
-        from keisei.benchmark.env import FULL, QUICK, measure
-        from keisei.doctor import usable_cpus
-
-        report = measure(
+    report = _with_progress(
+        lambda on_progress: measure_env(
             QUICK if quick else FULL,
             threads=min(2, usable_cpus()) if threads is None else threads,
-            on_progress=lambda step, done, total: progress.update(
-                task, description=step, completed=done, total=total
-            ),
+            on_progress=on_progress,
         )
-    if as_json:
-        typer.echo(json.dumps(report.as_dict(), indent=2))
-    else:
-        from keisei.benchmark.env import print_env_report
-
-        print_env_report(report)
+    )
+    _show(report, print_env_report, as_json=as_json)
 
 
 @benchmark_app.command()
@@ -61,44 +83,32 @@ def train(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Training: plies per second, where the time goes, and updates next to a bare PyTorch loop.
+    """Training: plies per second, time per section, and updates next to a bare PyTorch loop.
 
-    Without --config it is the default training of a 4x64 tower.
+    Without --config: the default configuration with a 4x64 tower.
     """
-    from keisei.commands.tables import progress_bar
+    from keisei.benchmark.train import (
+        DEFAULT_SETTINGS,
+        FULL,
+        QUICK,
+        measure_training,
+        print_train_report,
+    )
+    from keisei.config import load_config
 
-    with progress_bar() as progress:
-        task = progress.add_task("compiling", total=None)
-
-        from keisei.benchmark.train import (
-            DEFAULT_SETTINGS,
-            FULL,
-            QUICK,
-            measure,
-        )
-        from keisei.config import load_config
-
-        defaults = DEFAULT_SETTINGS if config is None else ()
-        report = measure(
-            load_config(config, (*defaults, *(settings or ()))),
-            QUICK if quick else FULL,
-            on_progress=lambda step, done, total: progress.update(
-                task, description=step, completed=done, total=total
-            ),
-        )
-    if as_json:
-        typer.echo(json.dumps(report.as_dict(), indent=2))
-    else:
-        from keisei.benchmark.train import print_train_report
-
-        print_train_report(report)
+    defaults = DEFAULT_SETTINGS if config is None else ()
+    loaded = load_config(config, (*defaults, *(settings or ())))
+    report = _with_progress(
+        lambda on_progress: measure_training(loaded, QUICK if quick else FULL, on_progress)
+    )
+    _show(report, print_train_report, as_json=as_json)
 
 
 @benchmark_app.command()
 def strength(
     run: Annotated[
         Path | None,
-        typer.Argument(help="A run that was trained; without one the recipe is trained first."),
+        typer.Argument(help="A trained run; without one, the recipe is trained first."),
     ] = None,
     config: Config = None,
     settings: Settings = None,
@@ -108,9 +118,8 @@ def strength(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """A recipe as a whole: games and plies per second, memory, Elo against alphabeta:2."""
-    from keisei.benchmark.strength import measure_run, read_figures
-    from keisei.commands.tables import progress_bar
+    """Whole recipe: games and plies per second, memory, Elo against alphabeta:2."""
+    from keisei.benchmark.strength import measure_strength, print_strength_report, read_figures
     from keisei.run_files import find_run
 
     old = None if compare is None else read_figures(compare)
@@ -118,22 +127,78 @@ def strength(
         from keisei.config import load_config
         from keisei.training.run import start_run
 
-        summary = start_run(load_config(config or "quickstart", settings or ()))
-        run_directory = summary.run_directory
+        run_directory = start_run(load_config(config or "quickstart", settings or ())).run_directory
     else:
         run_directory = find_run(run)
-    with progress_bar() as progress:
-        task = progress.add_task("loading", total=None)
-        report = measure_run(
-            run_directory,
-            games=games,
-            on_progress=lambda step, done, total: progress.update(
-                task, description=step, completed=done, total=total
-            ),
-        )
-    if as_json:
-        typer.echo(json.dumps(report.as_dict(), indent=2))
-    else:
-        from keisei.benchmark.strength import print_strength_report
+    report = _with_progress(
+        lambda on_progress: measure_strength(run_directory, games=games, on_progress=on_progress)
+    )
+    _show(report, lambda report: print_strength_report(report, old), as_json=as_json)
 
-        print_strength_report(report, old)
+
+@benchmark_app.command()
+def network(
+    run: Annotated[Path, typer.Argument(help="A trained run, by path or name.")],
+) -> None:
+    """Network: the outputs and the speed of torch and onnxruntime."""
+    from keisei.benchmark.network_speed import report_network
+
+    report_network(run)
+
+
+@benchmark_app.command()
+def search(run: RunOption = None) -> None:
+    """Searches: alpha-beta, short mates, and with a RUN the tree search."""
+    from keisei.benchmark.search_speed import report_search
+
+    report_search(run)
+
+
+@benchmark_app.command()
+def workers(
+    number: Annotated[int, typer.Option("--workers", min=1, help="Worker processes.")] = 2,
+    turns: Annotated[int, typer.Option(min=1, help="Turns; the best one counts.")] = 5,
+) -> None:
+    """Self-play by worker processes: speed next to one process, overhead, shared-memory ring."""
+    from keisei.benchmark.worker_speed import report_workers
+
+    report_workers(number, turns)
+
+
+@benchmark_app.command()
+def weights(run: RunOption = None) -> None:
+    """Weight sync: cost and savings of compressing weights on their way to workers."""
+    from keisei.benchmark.weight_sync import report_weight_sync
+
+    report_weight_sync(run)
+
+
+@benchmark_app.command()
+def capacity(
+    config: Config = "quickstart",
+    settings: Settings = None,
+    shares: Annotated[int, typer.Option(min=1, help="Work items of an update.")] = 8,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes that receive the weights.")] = 4,
+    check: Annotated[
+        int,
+        typer.Option(min=0, help="Train with this many Ray workers to check the plan; 0: don't."),
+    ] = 0,
+) -> None:
+    """Cluster: the number of workers that one learner can use, planned from measured rates."""
+    from keisei.benchmark.capacity import report_capacity
+
+    report_capacity(config or "quickstart", settings or (), shares=shares, nodes=nodes, check=check)
+
+
+@benchmark_app.command()
+def dashboard(
+    directory: Annotated[
+        Path | None, typer.Argument(help="Where to keep the runs; temporary if left out.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs.")] = 50,
+    rows: Annotated[int, typer.Option(min=1, help="Training steps of all runs.")] = 1_000_000,
+) -> None:
+    """Dashboard: time to show many long runs in a browser, and the delay of live updates."""
+    from keisei.benchmark.dashboard_load import report_dashboard
+
+    report_dashboard(directory, runs, rows)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keisei.commands.options import AsJson
+
 if TYPE_CHECKING:
     from keisei.shogi.notation.files import Loss
 
@@ -17,13 +19,13 @@ def convert(
     target: Annotated[Path, typer.Argument(help="File to write; its suffix names the format.")],
     encoding: Annotated[
         str | None,
-        typer.Option(help="utf-8 or shift_jis; by default the custom of the target's format."),
+        typer.Option(help="utf-8 or shift_jis; default: as usual for the target's format."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Convert game records. Every move is checked by the rules on the way.
+    """Convert game records between formats; every move is checked by the rules.
 
-    What the target's format has no place for is left out, and named.
+    Anything that the target format cannot hold is left out and named.
     """
     from keisei.commands.tables import progress_bar
     from keisei.shogi.notation.files import (

@@ -1,4 +1,4 @@
-"""``keisei dashboard``: all runs of a folder in the browser, live."""
+"""``keisei dashboard``: all runs of a directory in the browser, live."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,42 +15,31 @@ def dashboard(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Results that the ladder is made of; ladder.sqlite3 among the runs if not given.",
+            help="Results for the ladder page; default: ladder.sqlite3 in the runs directory.",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="What to listen on; others than loopback need a token.")
+        str, typer.Option(help="Address to listen on; addresses other than loopback need a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option(show_default=False, help="Where; the first free one from 8360 on.")
+        int | None,
+        typer.Option(show_default=False, help="Port; default: the first free one from 8360 on."),
     ] = None,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="KEISEI_TOKEN",
             show_default=False,
-            help="What visitors must bring; made up where one is needed.",
+            help="Access token for visitors; generated where one is needed.",
         ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Watch runs in the browser while they train: strength, losses, speed, games, the ladder."""
-    from keisei.web.server import require_installed, serve
+    from keisei.web import require_installed
 
     require_installed()
 
-    from keisei.run_files import LADDER
-    from keisei.runs.folder import RunsFolder
-    from keisei.runs.watch import Watch
-    from keisei.web.dashboard.site import Dashboard, build_pages
+    from keisei.web import serve_dashboard
 
-    with Watch(RunsFolder(runs)) as watch:
-        board = Dashboard(watch, store or runs / Path(LADDER).name)
-        serve(
-            lambda: build_pages(board),
-            title="Keisei dashboard",
-            host=host,
-            port=port,
-            token=token,
-            open_browser=browser,
-        )
+    serve_dashboard(runs, store=store, host=host, port=port, token=token, open_browser=browser)

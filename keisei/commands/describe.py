@@ -1,11 +1,11 @@
-"""``keisei describe``: what the network of a configuration consists of."""
+"""``keisei describe``: the parts and the size of a configuration's network."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from keisei.commands.options import NETWORK_FLAGS, ConfigOptions, with_config_options
+from keisei.commands.options import NETWORK_FLAGS, AsJson, ConfigOptions, with_config_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @with_config_options(NETWORK_FLAGS)
 def describe(
     options: ConfigOptions,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the network of a configuration: parts, parameters, multiplications, input planes."""
     config = options.load()

@@ -1,9 +1,11 @@
-"""``keisei doctor``: show what `keisei.doctor` finds."""
+"""``keisei doctor``: check the installation."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from keisei.commands.options import AsJson
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,9 +16,9 @@ STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "off": "di
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Check the installation and compile the kernels. Exits with 1 when something is missing."""
+    """Check the installation and compile the kernels; exit with 1 if something is broken."""
     diagnosis = _diagnose_with_progress()
     if as_json:
         typer.echo(json.dumps(diagnosis.as_dict(), indent=2))
@@ -30,7 +32,7 @@ def _diagnose_with_progress() -> "Diagnosis":
     from keisei.doctor import diagnose
 
     with progress_bar() as progress:
-        task = progress.add_task("looking around", total=None)
+        task = progress.add_task("checking the installation", total=None)
         return diagnose(
             on_progress=lambda step, done, total: progress.update(
                 task, description=step, completed=done, total=total
@@ -49,7 +51,7 @@ def _print_report(diagnosis: "Diagnosis") -> None:
     if diagnosis.usable:
         console.print(Text("Keisei is ready.", style="green"))
     else:
-        console.print(Text("Keisei can't run yet: see the rows that failed.", style="bold red"))
+        console.print(Text("Keisei can't run yet: see the failed rows.", style="bold red"))
 
 
 def _check_table(diagnosis: "Diagnosis") -> "Table":

@@ -1,4 +1,4 @@
-"""``keisei evaluate``: how strong a run has become, checkpoint by checkpoint."""
+"""``keisei evaluate``: the strength of a run, checkpoint by checkpoint."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keisei.commands import options
-from keisei.evaluation import standards
+from keisei.evaluation import (
+    DEFAULT_CHECKPOINTS,
+    DEFAULT_GAMES,
+    DEFAULT_OPENING_PLIES,
+    DEFAULT_PLY_LIMIT,
+    STANDARD_OPPONENTS,
+)
 from keisei.run_files import ELO_PLOT, STRENGTH, find_run
 
 if TYPE_CHECKING:
@@ -21,29 +27,31 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="PLAYER",
-            show_default=", ".join(standards.OPPONENTS),
-            help=f"{options.PLAYER_HELP} May be given several times.",
+            show_default=", ".join(STANDARD_OPPONENTS),
+            help=f"{options.PLAYER_HELP} Repeatable.",
         ),
     ] = None,
-    games: options.Games = standards.GAMES,
+    games: options.Games = DEFAULT_GAMES,
     checkpoints: Annotated[
-        int, typer.Option(min=1, help="How many of the run's checkpoints, the newest included.")
-    ] = standards.CHECKPOINTS,
+        int, typer.Option(min=1, help="Number of the run's checkpoints, the newest included.")
+    ] = DEFAULT_CHECKPOINTS,
     store: options.Store = options.DEFAULT_STORE,
-    opening_plies: options.OpeningPlies = standards.OPENING_PLIES,
-    ply_limit: options.PlyLimit = standards.PLY_LIMIT,
+    opening_plies: options.OpeningPlies = DEFAULT_OPENING_PLIES,
+    ply_limit: options.PlyLimit = DEFAULT_PLY_LIMIT,
     seed: options.Seed = 0,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", show_default=f"RUN/{ELO_PLOT}", help="Elo over plies."),
+        typer.Option(
+            metavar="FILE.png", show_default=f"RUN/{ELO_PLOT}", help="Plot of Elo over plies."
+        ),
     ] = None,
     device: options.Device = "auto",
     threads: options.Threads = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Measure a run: its checkpoints play standard opponents and are put on one Elo scale.
+    """Measure a run: its checkpoints play standard opponents and are rated on one Elo scale.
 
-    Only games that are not stored yet are played. The results go into strength.json of the run.
+    Only games that are not stored yet are played. The ratings are written to RUN/strength.json.
     """
     from keisei.evaluation.match import MatchSettings
     from keisei.system import make_directory
@@ -68,14 +76,14 @@ def evaluate(
 
 def _measure(
     directory: Path,
-    words: list[str] | None,
+    specs: list[str] | None,
     settings: "MatchSettings",
     checkpoints: int,
     store: Path,
     device: str,
     threads: int,
 ) -> "RunStrength":
-    from keisei.commands.tables import progress_bar, show_progress
+    from keisei.commands.tables import progress_bar, show_ladder_progress
     from keisei.evaluation.results import ResultStore
     from keisei.evaluation.run_strength import measure_run
     from keisei.network.loading import device_config
@@ -83,9 +91,7 @@ def _measure(
 
     with progress_bar() as bar, ResultStore(store, create=True) as results:
         task = bar.add_task("loading", total=None)
-        with open_players(
-            words or standards.OPPONENTS, device=device, threads=threads
-        ) as opponents:
+        with open_players(specs or STANDARD_OPPONENTS, device=device, threads=threads) as opponents:
             return measure_run(
                 directory,
                 opponents,
@@ -93,7 +99,7 @@ def _measure(
                 results,
                 checkpoints=checkpoints,
                 device=device_config(device, threads),
-                on_games=lambda now: show_progress(bar, task, now),
+                on_games=lambda now: show_ladder_progress(bar, task, now),
             )
 
 

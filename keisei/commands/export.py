@@ -1,4 +1,4 @@
-"""``keisei export``: a network in a file that needs no torch."""
+"""``keisei export``: a network as a file that needs no torch."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -8,44 +8,43 @@ import typer
 
 
 class Format(StrEnum):
-    """What can be written."""
+    """File formats."""
 
     ONNX = "onnx"
 
 
 def export(
     model: Annotated[Path, typer.Argument(help="A run, by path or name, or a checkpoint.")],
-    file_format: Annotated[Format, typer.Option("--format", help="The only one so far.")] = (
-        Format.ONNX
-    ),
+    file_format: Annotated[
+        Format, typer.Option("--format", help="File format; only onnx so far.")
+    ] = (Format.ONNX),
     output: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", show_default="RUN@STEP.onnx here", help="Where it is written."
-        ),
+        typer.Option(metavar="FILE", show_default="RUN@STEP.onnx here", help="File to write."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a trained network as an ONNX file, which plays without torch."""
+    """Export a trained network as an ONNX file, which plays without torch."""
     from keisei.commands.tables import progress_bar
     from keisei.errors import KeiseiError
     from keisei.network.onnx.onnx_model import SUFFIX, import_onnx
     from keisei.system import write_atomically
 
-    import_onnx()  # before torch, which takes seconds
+    import_onnx()  # fails before torch is imported, which takes seconds
     if output is not None:
         if output.suffix.lower() != SUFFIX:
-            raise KeiseiError(f"{output}: an ONNX file ends in {SUFFIX}; players are told by that")
+            raise KeiseiError(
+                f"{output}: an ONNX file must end in {SUFFIX}, by which players recognise it"
+            )
         _require_free(output, force)
     with progress_bar() as progress:
         progress.add_task("exporting", total=None)
 
         from keisei.network.loading import read_network
+        from keisei.network.model_factory import resolve
 
         network = read_network(model)
-
-        from keisei.network.onnx.onnx_export import export_onnx
-
+        export_onnx = resolve("keisei.network.onnx.onnx_export:export_onnx", "keisei export")
         target = Path(f"{network.name}{SUFFIX}") if output is None else output
         _require_free(target, force)
         data = export_onnx(network)
@@ -57,4 +56,4 @@ def _require_free(path: Path, force: bool) -> None:
     from keisei.errors import KeiseiError
 
     if path.exists() and not force:
-        raise KeiseiError(f"{path} is there already; --force replaces it")
+        raise KeiseiError(f"{path} already exists; --force replaces it")

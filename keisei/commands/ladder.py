@@ -1,4 +1,4 @@
-"""``keisei ladder``: who is how strong."""
+"""``keisei ladder``: Elo ratings of players."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keisei.commands import options
-from keisei.evaluation import standards
+from keisei.evaluation import DEFAULT_GAMES, DEFAULT_OPENING_PLIES, DEFAULT_PLY_LIMIT
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchSettings
@@ -20,24 +20,24 @@ def ladder(
         typer.Argument(
             metavar="[PLAYER]...",
             show_default=False,
-            help=f"{options.PLAYER_HELP} None: what is stored.",
+            help=f"{options.PLAYER_HELP} If left out, only show stored results.",
         ),
     ] = None,
-    games: options.Games = standards.GAMES,
+    games: options.Games = DEFAULT_GAMES,
     store: options.Store = options.DEFAULT_STORE,
-    opening_plies: options.OpeningPlies = standards.OPENING_PLIES,
-    ply_limit: options.PlyLimit = standards.PLY_LIMIT,
+    opening_plies: options.OpeningPlies = DEFAULT_OPENING_PLIES,
+    ply_limit: options.PlyLimit = DEFAULT_PLY_LIMIT,
     seed: options.Seed = 0,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the ladder as well.")
+        Path | None, typer.Option(metavar="FILE.png", help="Also plot the ladder.")
     ] = None,
     device: options.Device = "auto",
     threads: options.Threads = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Rate players: each two play what is missing to so many games, then all stored games count.
+    """Rate players on one Elo scale: missing games are played, and all stored games count.
 
-    Without players, show the ladder of what is stored.
+    Without players, show the ladder of all stored results.
     """
     from keisei.evaluation.ladder import read_ladder
     from keisei.evaluation.match import MatchSettings
@@ -64,20 +64,20 @@ def ladder(
 
 
 def _play(
-    words: list[str], settings: "MatchSettings", results: "ResultStore", device: str, threads: int
+    specs: list[str], settings: "MatchSettings", results: "ResultStore", device: str, threads: int
 ) -> list[str]:
-    """Play what is missing; returns the identities of the players."""
-    from keisei.commands.tables import progress_bar, show_progress
+    """Play the missing games; return the identities of the players."""
+    from keisei.commands.tables import progress_bar, show_ladder_progress
     from keisei.errors import KeiseiError
     from keisei.evaluation.ladder import play_missing, round_robin
     from keisei.players.spec import open_players
 
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
-        with open_players(words, device=device, threads=threads) as players:
+        with open_players(specs, device=device, threads=threads) as players:
             if not (pairs := round_robin(players)):
                 raise KeiseiError("a ladder needs at least two different players")
             play_missing(
-                results, pairs, settings, on_games=lambda now: show_progress(bar, task, now)
+                results, pairs, settings, on_games=lambda now: show_ladder_progress(bar, task, now)
             )
             return [player.identity for player in players]

@@ -1,4 +1,4 @@
-"""The options that the commands about strength share."""
+"""Options that several commands share: configuration, players, conditions of games, JSON."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -15,28 +15,28 @@ from keisei.run_files import LADDER
 
 
 class Flag(NamedTuple):
-    """An option of its own for a field that is set often."""
+    """A command-line option for a configuration field that is set often."""
 
     name: str
     path: str
-    """The field: ``section.field``."""
+    """Path of the field: ``section.field``."""
 
     kind: type = str
-    stands_for: str = ""
-    """What an option without a value, of the kind `bool`, sets the field to."""
+    flag_value: str = ""
+    """Value that the flag sets, for options of the kind `bool`."""
 
     @property
     def parameter(self) -> str:
-        """The name under which Typer passes the value on."""
+        """Name of the parameter in which Typer passes the value."""
         return self.name.removeprefix("--")
 
     @property
     def annotation(self) -> object:
-        """What Typer makes the option from."""
+        """Annotation from which Typer makes the option."""
         section, field = self.path.split(".")
         text = sections()[section].model_fields[field].description
-        if self.stands_for:
-            text = f"{text} The flag stands for {self.stands_for}."
+        if self.flag_value:
+            text = f"{text} The flag sets {self.flag_value}."
         return Annotated[self.kind | None, typer.Option(self.name, help=text)]
 
 
@@ -47,48 +47,48 @@ NETWORK_FLAGS: Final = (
     Flag("--tower_width", "model.tower_width", int),
     Flag("--se_ratio", "model.se_ratio", float),
 )
-"""What the network is made from."""
+"""Options of the network."""
 
 TRAIN_FLAGS: Final = (
     *NETWORK_FLAGS,
-    Flag("--mixed_precision", "device.mixed_precision", bool, stands_for="auto"),
-    Flag("--ddp", "parallel.ddp", bool, stands_for="true"),
+    Flag("--mixed_precision", "device.mixed_precision", bool, flag_value="auto"),
+    Flag("--ddp", "parallel.ddp", bool, flag_value="true"),
     Flag("--name", "run.name"),
     Flag("--seed", "run.seed", int),
 )
 
 Config = Annotated[
     str | None,
-    typer.Option("--config", help="A YAML file, or a recipe: quickstart, laptop, gpu."),
+    typer.Option("--config", help="YAML file, or recipe: quickstart, laptop, gpu."),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="SECTION.FIELD=VALUE",
-        help="Set any field; may be given several times. docs/configuration.md lists them all.",
+        help="Set any field; repeatable. docs/configuration.md lists all fields.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class ConfigOptions:
-    """What the command line says about the configuration."""
+    """Configuration options of a command line."""
 
     config: str | None
     flags: Mapping[str, object]
-    """Values by the path of their field; only of flags that were given."""
+    """Values of the given flags, by the path of their field."""
 
     settings: Sequence[str]
 
     def load(self, *, saved: Path | None = None) -> AppConfig:
-        """The configuration that this adds up to.
+        """Load the configuration with these options applied.
 
-        To resume a run, give its ``config.json`` as `saved`: it takes the place of ``--config``,
-        and the other options change it from there.
+        To resume a run, pass its ``config.json`` as `saved`: it takes the place of ``--config``,
+        and the other options override it.
 
         Raises:
-            ConfigError: Something is not allowed; every problem is listed.
+            ConfigError: Settings are invalid; every problem is listed.
             FileAccessError: The file cannot be read.
         """
         from keisei.config import load_config
@@ -100,10 +100,10 @@ Command = Callable[..., None]
 
 
 def with_config_options(flags: Sequence[Flag]) -> Callable[[Command], Command]:
-    """Give the command below ``--config``, these flags and ``--set``, before options of its own.
+    """Decorate a command with ``--config``, these flags and ``--set``, before its own options.
 
-    It gets them as a `ConfigOptions`, its first argument. To Typer it is a function that takes
-    each by its name.
+    The command receives them as a `ConfigOptions`, its first argument. The decorated function has
+    one parameter for each, as Typer needs it.
     """
     options: dict[str, Any] = {
         "config": Config,
@@ -113,10 +113,15 @@ def with_config_options(flags: Sequence[Flag]) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         def run(**arguments: Any) -> None:
-            said = {name: arguments.pop(name) for name in options}
-            given = [flag for flag in flags if said[flag.parameter] is not None]
-            values = {flag.path: flag.stands_for or said[flag.parameter] for flag in given}
-            command(ConfigOptions(said["config"], values, said["settings"] or ()), **arguments)
+            values_by_name = {name: arguments.pop(name) for name in options}
+            given = [flag for flag in flags if values_by_name[flag.parameter] is not None]
+            values = {
+                flag.path: flag.flag_value or values_by_name[flag.parameter] for flag in given
+            }
+            command(
+                ConfigOptions(values_by_name["config"], values, values_by_name["settings"] or ()),
+                **arguments,
+            )
 
         _, *own = inspect.signature(command).parameters.values()
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -132,7 +137,7 @@ def with_config_options(flags: Sequence[Flag]) -> Callable[[Command], Command]:
 
 
 MAX_SEED: Final = 1 << 53
-"""So large that it still is the same number in everybody's JSON."""
+"""The largest integer that every JSON reader represents exactly."""
 
 DEFAULT_STORE: Final = Path(LADDER)
 
@@ -140,7 +145,7 @@ PLAYER_HELP: Final = (
     "random, greedy, alphabeta:DEPTH, a run, checkpoint or ONNX file, RUN:search=N, or usi:COMMAND."
 )
 
-Games = Annotated[int, typer.Option(min=1, help="Games of each two players.")]
+Games = Annotated[int, typer.Option(min=1, help="Games per pair of players.")]
 OpeningPlies = Annotated[
     int, typer.Option(min=0, max=MAX_PLY_LIMIT, help="Random plies at the start of each game.")
 ]
@@ -148,11 +153,11 @@ PlyLimit = Annotated[
     int, typer.Option(min=1, max=MAX_PLY_LIMIT, help="Ply at which a game is a draw.")
 ]
 Seed = Annotated[
-    int, typer.Option(min=0, max=MAX_SEED, help="First seed; those of stored games are skipped.")
+    int, typer.Option(min=0, max=MAX_SEED, help="First seed; seeds of stored games are skipped.")
 ]
-Store = Annotated[Path, typer.Option(metavar="FILE", help="Where results are kept.")]
-Device = Annotated[str, typer.Option(help="Where networks compute: auto, cpu, cuda, cuda:1, mps.")]
+Store = Annotated[Path, typer.Option(metavar="FILE", help="Result store.")]
+Device = Annotated[str, typer.Option(help="Device of networks: auto, cpu, cuda, cuda:1, mps.")]
 Threads = Annotated[
-    int, typer.Option(min=0, help="Of networks, searches and engines; 0: one for each core.")
+    int, typer.Option(min=0, help="Threads of networks, searches and engines; 0: one per core.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

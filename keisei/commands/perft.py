@@ -1,4 +1,4 @@
-"""``keisei perft``: count the positions that legal moves lead to."""
+"""``keisei perft``: count the leaves of the move tree."""
 
 import json
 import time
@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keisei.commands.options import AsJson
+
 if TYPE_CHECKING:
     from keisei.shogi.position import Record
 
 LEAVES_PER_CALL = 20_000_000
-"""About how much one call of the kernel may count: that takes a fraction of a second."""
+"""Approximate maximum that one kernel call counts, which takes a fraction of a second."""
 
 
 def perft(
-    depth: Annotated[int, typer.Option(min=0, max=20, help="How many plies deep to count.")] = 4,
-    sfen: Annotated[str, typer.Option(help="Where to start, as SFEN.")] = "startpos",
-    divide: Annotated[bool, typer.Option("--divide", help="Show the count of each move.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    depth: Annotated[int, typer.Option(min=0, max=20, help="Depth in plies.")] = 4,
+    sfen: Annotated[str, typer.Option(help="Start position, as SFEN.")] = "startpos",
+    divide: Annotated[
+        bool, typer.Option("--divide", help="Show the count of each root move.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Count the leaves of the tree of legal moves, the classic test of a move generator."""
+    """Count the leaves of the tree of legal moves: the classic test of a move generator."""
     from keisei.commands.tables import progress_bar
     from keisei.shogi.game import ShogiGame
     from keisei.shogi.perft import perft as count_leaves
@@ -53,9 +57,9 @@ def perft(
 
 
 def _count_in_steps(position: "Record", depth: int, advance: Callable[[float], object]) -> int:
-    """Count by short calls of the kernel: Ctrl-C is heard and progress is seen between them.
+    """Count in short kernel calls, between which Ctrl-C and progress are handled.
 
-    `advance` is told after each call which share of the whole it was.
+    `advance` is called after each with its share of the whole.
     """
     import numpy as np
 
@@ -65,7 +69,7 @@ def _count_in_steps(position: "Record", depth: int, advance: Callable[[float], o
     from keisei.shogi.position import play, undo
 
     def count(depth: int, share: float) -> int:
-        # Two plies tell how many moves each side has, and so about what four will come to.
+        # Two plies give the number of moves of each side, and thus an estimate for four.
         if depth < 4 or (depth == 4 and count_leaves(position, 2) ** 2 <= LEAVES_PER_CALL):
             leaves = count_leaves(position, depth)
             advance(share)

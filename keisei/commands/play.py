@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Side(StrEnum):
-    """Which colour the person plays."""
+    """Colour of the human player."""
 
     BLACK = "black"
     WHITE = "white"
@@ -25,49 +25,48 @@ def play(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="Who you play: a run or checkpoint, .onnx, greedy, alphabeta:2, usi:COMMAND ... "
-            "If left out, the page lets you choose.",
+            help="Opponent: a run or checkpoint, .onnx, greedy, alphabeta:2, usi:COMMAND ... "
+            "If left out, choose on the page.",
         ),
     ] = None,
     terminal: Annotated[
-        bool, typer.Option("--terminal", help="Play in the terminal; moves are typed as in USI.")
+        bool, typer.Option("--terminal", help="Play in the terminal; type moves in USI notation.")
     ] = False,
     color: Annotated[Side, typer.Option(help="Your colour; Black moves first.")] = Side.BLACK,
     against: Annotated[
         list[str] | None,
         typer.Option(
-            help="Another player, named as MODEL is: watch the two. Give it more than once to "
-            "have more players to choose from; USI engines are started only if they are named here."
+            help="Another player, in the same form as MODEL: watch the two play. Repeatable, to "
+            "offer more players on the page; USI engines are started only if named here."
         ),
     ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(
             min=0.0,
-            help="0: the network's best moves; 1: varied, weaker play. Left out: as its run says.",
+            help="0: the network's best moves; 1: varied, weaker play. Default: as in its run.",
         ),
     ] = None,
     style: Annotated[Style, typer.Option(help="Pieces as kanji or as letters.")] = Style.KANJI,
-    sfen: Annotated[str, typer.Option(help="Where to start from.")] = "startpos",
-    seed: Annotated[int | None, typer.Option(help="Seed of the players' chance.")] = None,
-    runs: Annotated[Path, typer.Option(help="Directory with the runs to choose from.")] = Path(
-        RUNS
-    ),
+    sfen: Annotated[str, typer.Option(help="Start position.")] = "startpos",
+    seed: Annotated[int | None, typer.Option(help="Seed of the players' random choices.")] = None,
+    runs: Annotated[Path, typer.Option(help="Directory that holds the runs.")] = Path(RUNS),
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine need the token.")
+        str, typer.Option(help="Address to listen on; addresses other than loopback need a token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; 0: any. The first free if left out.")
+        int | None,
+        typer.Option(min=0, max=65535, help="Port; 0: any. Default: the first free one."),
     ] = None,
     token: Annotated[
-        str | None, typer.Option(help="What visitors must know; made up where one is needed.")
+        str | None, typer.Option(help="Access token for visitors; generated where one is needed.")
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Play against a trained network: on a board in the browser, or in the terminal."""
     from rich.console import Console
 
-    from keisei.web.server import is_installed, require_installed
+    from keisei.web import is_installed, require_installed
 
     console = Console()
     if temperature is not None and model is not None:
@@ -77,18 +76,18 @@ def play(
             require_installed()
         console.print(
             "The board in the browser needs: python -m pip install 'keisei\\[web]'\n"
-            "Until then: the terminal, as with --terminal.",
+            "Playing in the terminal instead, as with --terminal.",
             style="dim",
         )
         terminal = True
     if terminal:
         if model is None:
-            raise KeiseiError("in the terminal, say who to play: keisei play --terminal RUN")
+            raise KeiseiError("the terminal needs an opponent: keisei play --terminal RUN")
         _play_in_terminal(model, color, style, sfen, seed, console)
         return
 
     from keisei.shogi.types import Color
-    from keisei.web.play.pages import PlaySettings, serve_play
+    from keisei.web import PlaySettings, serve_play
 
     serve_play(
         PlaySettings(
@@ -125,7 +124,7 @@ def _play_in_terminal(
         from keisei.shogi.types import Color
 
         start = ShogiGame(sfen)
-        opponent = Opponent.named(model, seed=seed)
+        opponent = Opponent.from_spec(model, seed=seed)
         game = TerminalGame(
             opponent,
             console,

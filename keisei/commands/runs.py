@@ -1,4 +1,4 @@
-"""``keisei runs``: the runs that there are, and how strong their players are."""
+"""``keisei runs``: a list of runs with their scores."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keisei.commands.options import AsJson
 from keisei.run_files import RUNS
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ STATE_STYLES = {
 
 def runs(
     root: Annotated[Path, typer.Argument(help="Directory that holds the runs.")] = Path(RUNS),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List runs: state, plies, time, games, last score against each opponent, size of the model."""
+    """List runs: state, plies, time, games, latest scores, model size."""
     from keisei.runs.listing import list_runs
 
     found = list_runs(root)
@@ -34,7 +35,7 @@ def runs(
         typer.echo(json.dumps([run.as_dict() for run in found], indent=2))
         return
     if not found:
-        typer.echo(f"There is no run in {root}.")
+        typer.echo(f"There are no runs in {root}.")
         return
 
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""``keisei show``: a position to look at."""
+"""``keisei show``: a position as text or SVG."""
 
 import json
 from enum import StrEnum
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keisei.commands.options import AsJson
+
 if TYPE_CHECKING:
     from keisei.shogi.game import ShogiGame
 
 
 class Style(StrEnum):
-    """How pieces are written."""
+    """Labels of the pieces."""
 
     KANJI = "kanji"
     LETTERS = "letters"
@@ -25,11 +27,12 @@ def show(
     ] = None,
     style: Annotated[Style, typer.Option(help="Pieces as kanji or as letters.")] = Style.KANJI,
     svg: Annotated[
-        Path | None, typer.Option(readable=False, help="Also write a picture to this file.")
+        Path | None,
+        typer.Option(readable=False, help="Also write the position as SVG to this file."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Draw a position: board, hands, side to move, check, legal moves, outcome."""
+    """Show a position: board, hands, side to move, check, legal moves, outcome."""
     from keisei.commands.tables import progress_bar
     from keisei.shogi.game import ShogiGame
     from keisei.shogi.render.svg import board_svg

@@ -1,4 +1,4 @@
-"""``keisei sweep``: good settings, found by trying many."""
+"""``keisei sweep``: hyperparameter search over many short runs."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keisei.commands.options import AsJson
 from keisei.commands.train import INTERRUPTED
 from keisei.sweep.study import SWEEPS
 
@@ -17,35 +18,37 @@ if TYPE_CHECKING:
 def sweep(
     space: Annotated[
         Path,
-        typer.Argument(metavar="SPACE.yaml", help="What to search: docs/sweep.md explains it."),
+        typer.Argument(
+            metavar="SPACE.yaml", help="Search space; docs/sweep.md describes the file."
+        ),
     ],
     name: Annotated[
-        str, typer.Option(help="Name of the sweep's directory; empty: that of the file.")
+        str, typer.Option(help="Name of the sweep's directory; empty: the file's name.")
     ] = "",
     root: Annotated[Path, typer.Option(help="Directory that holds the sweeps.")] = Path(SWEEPS),
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Trials to complete or prune, instead of the file's.")
+        int | None, typer.Option(min=1, help="Number of trials, instead of the file's.")
     ] = None,
     side_by_side: Annotated[
-        int | None, typer.Option(min=1, help="Trials at the same time, instead of the file's.")
+        int | None, typer.Option(min=1, help="Trials in parallel, instead of the file's.")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Only say whether the space is good.")
+        bool, typer.Option("--check", help="Only check that the search space is valid.")
     ] = False,
     wandb_config: Annotated[
-        bool, typer.Option("--wandb-config", help="Print the space as `wandb sweep` takes it.")
+        bool, typer.Option("--wandb-config", help="Print the space in the format of `wandb sweep`.")
     ] = False,
     wandb_agent: Annotated[
         str | None,
         typer.Option(
-            metavar="ENTITY/PROJECT/ID", help="Train what this sweep at Weights & Biases asks for."
+            metavar="ENTITY/PROJECT/ID", help="Run as an agent of this Weights & Biases sweep."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Search for good settings: many short runs, the best one is written as a recipe.
+    """Search for good settings by many short runs; the best one is written as a recipe.
 
-    The same command goes on with a sweep that was interrupted or killed.
+    The same command resumes a sweep that was interrupted or killed.
     """
     from keisei.sweep.check import checked, require_set_up
     from keisei.sweep.space import load_space
@@ -105,12 +108,12 @@ def _print_summary(summary: "SweepSummary") -> None:
         typer.echo(f"train with it: keisei train --config {summary.directory / BEST}")
     if summary.importances:
         shares = (f"{path} {percent(share)}" for path, share in summary.importances.items())
-        typer.echo(f"what mattered: {', '.join(shares)}")
+        typer.echo(f"importance: {', '.join(shares)}")
     if (summary.directory / PLOT).exists():
         typer.echo(f"plot: {summary.directory / PLOT}")
     typer.echo(f"the runs: keisei runs {summary.directory / TRIALS}")
     if summary.is_interrupted:
-        typer.echo("interrupted: the same command goes on")
+        typer.echo("interrupted: the same command resumes the sweep")
 
 
 def _show_space(plan: "Sweep", *, as_json: bool) -> None:
@@ -132,7 +135,7 @@ def _show_space(plan: "Sweep", *, as_json: bool) -> None:
     for row in rows:
         table.add_row(*(Text(str(value)) for value in row.values()))
     Console().print(table)
-    typer.echo(f"{plan.trials} trials, {plan.side_by_side} at a time: the space is good")
+    typer.echo(f"{plan.trials} trials, {plan.side_by_side} at a time: the search space is valid")
 
 
 def _definition(plan: "Sweep", name: str) -> str:

@@ -1,24 +1,28 @@
-"""What the commands about strength print."""
+"""Progress bars and tables that several commands print."""
 
 import math
+from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from rich.text import Text
 
-from keisei.benchmark.harness import new_table
-from keisei.formats import NOTHING, count, percent
+from keisei.formats import NOTHING, count, new_table, percent
 
 if TYPE_CHECKING:
     from keisei.evaluation.ladder import Ladder, LadderProgress
+    from keisei.evaluation.match import MatchResult
+    from keisei.evaluation.match_report import MatchReport
     from keisei.evaluation.run_strength import RunStrength
-    from keisei.evaluation.score import Score
+    from keisei.evaluation.score import Score, Sprt
 
 
 def progress_bar() -> Progress:
-    """A spinner, a bar and the time taken, on standard error; nothing where that is no terminal."""
+    """Return a progress bar on standard error, disabled where that is not a terminal."""
     console = Console(stderr=True)
     return Progress(
         SpinnerColumn(),
@@ -32,7 +36,7 @@ def progress_bar() -> Progress:
 
 
 def elo_text(elo: float) -> str:
-    """A rating or a difference, with its sign.
+    """Format a rating or a difference, with its sign.
 
     >>> elo_text(123.4), elo_text(-0.2), elo_text(float("inf"))
     ('+123', '0', '+∞')
@@ -43,28 +47,99 @@ def elo_text(elo: float) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """The ends of an interval of ratings."""
+    """Format an interval of ratings."""
     return f"{elo_text(low)} to {elo_text(high)}"
 
 
 def tally_text(score: "Score") -> str:
-    """Wins, draws and losses."""
+    """Format wins, draws and losses."""
     return "-".join(map(str, score.total))
 
 
-def show_progress(bar: Progress, task: TaskID, progress: "LadderProgress") -> None:
-    """Who plays, how it stands, and how many games are left."""
+def show_ladder_progress(bar: Progress, task: TaskID, progress: "LadderProgress") -> None:
+    """Show the current pair, its score, and the games played of those missing."""
     one, other = (player.name for player in progress.pair)
-    bar.update(
-        task,
-        description=escape(f"{one} - {other}: {tally_text(progress.score)}"),
-        completed=progress.games,
-        total=progress.missing,
+    _show_games(bar, task, (one, other), progress.score, progress.games, progress.missing)
+
+
+def show_match_progress(bar: Progress, task: TaskID, result: "MatchResult", games: int) -> None:
+    """Show the players, their score, and the games played of `games`."""
+    names = (result.player, result.opponent)
+    _show_games(bar, task, names, result.score, len(result.games), games)
+
+
+def _show_games(
+    bar: Progress, task: TaskID, names: tuple[str, str], score: "Score", games: int, total: int
+) -> None:
+    description = escape(f"{names[0]} - {names[1]}: {tally_text(score)}")
+    bar.update(task, description=description, completed=games, total=total)
+
+
+def print_match(report: "MatchReport", *, games_dir: Path | None, store: Path | None) -> None:
+    """Print the result of a match."""
+    console = Console()
+    result, score = report.result, report.result.score
+    if score.games == 0:
+        console.print("No game has ended.")
+        return
+    print_line(console, f"{result.player} against {result.opponent}: {score.games} games")
+    console.print(_match_table(score))
+    low, high = score.interval
+    plies = result.plies
+    lines = [
+        f"score {percent(score.score, 1)}, 95 %: {percent(low, 1)} to {percent(high, 1)}",
+        f"Elo difference {elo_text(score.elo)}, 95 %: {interval_text(*score.elo_interval)}",
+        f"median length {median(plies):g} plies, from {plies[0]} to {plies[-1]}",
+        "ended by " + ", ".join(f"{name} {n}" for name, n in result.endings.most_common()),
+        f"{report.conditions}, seed {report.settings.seed}",
+    ]
+    if report.test is not None:
+        lines.append(_sprt_text(report.test, score))
+    if games_dir is not None:
+        lines.append(f"games written: {len(result.records)}, in {games_dir}")
+    if store is not None:
+        lines.append(f"games stored: {report.stored}, in {store}")
+    for line in lines:
+        print_line(console, line)
+    if report.is_interrupted:
+        print_line(
+            console,
+            "Interrupted: the games that end first are not representative of all games.",
+            style="yellow",
+        )
+
+
+def _match_table(score: "Score") -> Table:
+    table = new_table("")
+    for heading in ("", "won", "drawn", "lost", "score"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, counts, points in (
+        ("as Black", score.black, score.as_black),
+        ("as White", score.white, score.as_white),
+        ("together", score.total, score.score),
+    ):
+        share = NOTHING if points is None else percent(points, 1)
+        table.add_row(name, *map(str, counts), share)
+    return table
+
+
+def _sprt_text(test: "Sprt", score: "Score") -> str:
+    from keisei.evaluation.score import ERROR_RATE, LOWER, UPPER, Verdict
+
+    verdict = {
+        Verdict.H0: f"{test.elo0:g} Elo or less rather than {test.elo1:g}",
+        Verdict.H1: f"{test.elo1:g} Elo or more rather than {test.elo0:g}",
+        Verdict.UNDECIDED: "undecided",
+    }[test.verdict(score)]
+    return (
+        f"SPRT of {test.elo0:g} against {test.elo1:g} Elo: {verdict} (log-likelihood ratio "
+        f"{test.log_likelihood_ratio(score):.2f}, bounds {LOWER:.2f} and {UPPER:.2f}, "
+        f"error rates {percent(ERROR_RATE)})"
     )
 
 
 def print_ladder(ladder: "Ladder") -> None:
-    """The ladder, and what else the ratings say."""
+    """Print a ladder with the parameters of its rating model."""
     console = Console()
     table = new_table("ladder")
     table.add_column("", justify="right")
@@ -87,7 +162,7 @@ def print_ladder(ladder: "Ladder") -> None:
 
 
 def print_run_strength(strength: "RunStrength") -> None:
-    """Elo over the plies learned from, and the opponents it was measured by."""
+    """Print the Elo of a run's checkpoints, and the opponents it was measured against."""
     console = Console()
     table = new_table(strength.run)
     opponents = list(dict.fromkeys(name for c in strength.checkpoints for name in c.scores))
@@ -113,7 +188,7 @@ def print_run_strength(strength: "RunStrength") -> None:
 
 
 def print_line(console: Console, line: str, *, style: str = "") -> None:
-    """A line as it is, not broken where the terminal ends: it may be a path, or be searched."""
+    """Print a line without wrapping it at the terminal's width: it may hold a path."""
     console.print(Text(line, style=style), soft_wrap=True)
 
 

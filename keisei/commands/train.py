@@ -1,4 +1,4 @@
-"""``keisei train``: a player from nothing."""
+"""``keisei train``: train a player by self-play."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from keisei.commands.options import TRAIN_FLAGS, ConfigOptions, with_config_options
+from keisei.commands.options import TRAIN_FLAGS, AsJson, ConfigOptions, with_config_options
 from keisei.run_files import CONFIG, find_run
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells know it."""
+"""Exit code after Ctrl-C, as in shells."""
 
 
 @with_config_options(TRAIN_FLAGS)
@@ -18,14 +18,14 @@ def train(
     options: ConfigOptions,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Go on with this run from its last checkpoint."),
+        typer.Option(metavar="RUN", help="Resume this run from its last checkpoint."),
     ] = None,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Record an update with torch.profiler.")
+        bool, typer.Option("--profile", help="Profile one update with torch.profiler.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Train a Shogi player by self-play, measure it, and say how strong it is."""
+    """Train a Shogi player by self-play PPO and measure its strength."""
     from keisei.training.run import resume_run, start_run
 
     if resume is None:

@@ -1,4 +1,4 @@
-"""``keisei usi``: an engine for Shogi GUIs and match runners."""
+"""``keisei usi``: a USI engine for Shogi GUIs and match runners."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +12,13 @@ def usi(
     ],
     options: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option's default; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Default of a USI option; repeatable."),
     ] = None,
     log: Annotated[
         Path | None, typer.Option(help="Write the conversation with the GUI to this file.")
     ] = None,
 ) -> None:
-    """Play a network in a Shogi GUI: speaks USI on standard input and output."""
+    """Run a network as a USI engine on standard input and output, for Shogi GUIs."""
     import logging
     import sys
     from contextlib import redirect_stdout
@@ -48,14 +48,14 @@ def usi(
 
     from keisei.network.loading import open_network
     from keisei.usi.engine import Engine
-    from keisei.usi.usi_io import Output, lines_from
+    from keisei.usi.usi_io import UsiWriter, read_lines
 
     stdout = sys.stdout
-    with redirect_stdout(sys.stderr):  # a library that prints must not disturb the GUI
+    with redirect_stdout(sys.stderr):  # prints of libraries must not reach the GUI
         engine = Engine(
-            open_network(model),  # before the first word: from then on GUIs expect quick answers
-            Output(stdout),
+            open_network(model),  # before the first command: then GUIs expect quick replies
+            UsiWriter(stdout),
             name=model.stem,
             settings=settings,
         )
-        engine.run(lines_from(sys.stdin.fileno()))
+        engine.run(read_lines(sys.stdin.fileno()))

@@ -1,15 +1,14 @@
-"""Ladders: everybody plays everybody, and all are rated by whatever was played between them.
+"""Ladders: a round robin whose players are rated by all games in the result store.
 
-Games that are stored count, so a ladder grows: only what is missing is played, and a new player
-changes the errors of the old ones for the better. Players of old games who are not asked for again
-help as well, as links between those who are.
+Stored games count, so a ladder grows: only missing games are played, and each new player reduces
+the errors of the others. Stored players that are not shown still help, as links between the others.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import combinations, count
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 from keisei.errors import KeiseiError
@@ -20,41 +19,38 @@ from keisei.evaluation.ratings import (
     connected,
     rate,
 )
-from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer
+from keisei.evaluation.results import CHUNK_GAMES, Conditions, ResultStore, StoredPlayer
 from keisei.evaluation.score import Score
 from keisei.players.bots import RandomPlayer
 from keisei.players.player import Player
 
 ANCHOR: Final = RandomPlayer.identity
-"""Who has rating 0, wherever games connect the others with it."""
-
-CHUNK_GAMES: Final = 64
-"""Games that are stored together, and lost together if the process ends before they do."""
+"""Identity of the player with rating 0, if games connect the others with it."""
 
 Pair = tuple[Player, Player]
 
 
 class LadderProgress(NamedTuple):
-    """How far the playing has come."""
+    """Progress of `play_missing`."""
 
     pair: Pair
     score: Score
-    """Of the pair's first player, in the games under way."""
+    """Score of the pair's first player in the current chunk."""
 
     games: int
-    """Played so far, of all pairs."""
+    """Games played so far, of all pairs."""
 
     missing: int
-    """Games that were missing at first."""
+    """Games that were missing at the start, of all pairs."""
 
 
 def distinct(players: Iterable[Player]) -> list[Player]:
-    """Each player once, whatever the words that name it."""
+    """Return each player once, by identity."""
     return list({player.identity: player for player in players}.values())
 
 
 def round_robin(players: Iterable[Player]) -> list[Pair]:
-    """Everybody against everybody."""
+    """Return every pair of different players."""
     return list(combinations(distinct(players), 2))
 
 
@@ -65,17 +61,17 @@ def play_missing(
     *,
     on_games: Callable[[LadderProgress], None] | None = None,
 ) -> int:
-    """Play until each pair has `settings.games` games under these conditions in the store.
+    """Play until the store holds `settings.games` games of each pair under these conditions.
 
     Args:
-        store: what was played, and where the new games go.
-        pairs: who shall have met.
-        settings: how games are played. Seeds count up from its seed: each pair takes the first
-            ones with which it has not played yet, so all pairs get the same openings.
-        on_games: called whenever games go on, with the progress.
+        store: holds the games played so far, and receives the new ones.
+        pairs: the pairs of players.
+        settings: number and conditions of the games. Seeds count up from its seed: each pair takes
+            the first unused ones, so all pairs get the same openings.
+        on_games: called with the progress after each ply.
 
     Returns:
-        How many games were played.
+        The number of games played.
     """
     conditions = Conditions.of(settings)
 
@@ -84,32 +80,25 @@ def play_missing(
 
     missing = sum(missing_of(pair) for pair in pairs)
 
-    def tell(pair: Pair, before: int, result: MatchResult) -> None:
+    def report(pair: Pair, before: int, result: MatchResult) -> None:
         if on_games is not None:
             on_games(LadderProgress(pair, result.score, before + len(result.games), missing))
 
     played = 0
     for pair in pairs:
         while left := missing_of(pair):
-            seed = unused_seed(store, pair, first=settings.seed)
+            seed = store.unused_seed(*pair, first=settings.seed)
             chunk = replace(settings, games=min(left, CHUNK_GAMES), seed=seed)
-            games = play_match(*pair, chunk, on_games=partial(tell, pair, played)).games
-            # Another process may have played the very same games meanwhile; then there are fewer
-            # left to play.
+            games = play_match(*pair, chunk, on_games=partial(report, pair, played)).games
+            # Not added if another process has stored the same match meanwhile: it counts instead.
             if store.add(*pair, games, conditions=conditions, seed=seed):
                 played += len(games)
     return played
 
 
-def unused_seed(store: ResultStore, pair: Pair, *, first: int) -> int:
-    """The lowest seed, from the `first` on, with which the two have not played yet."""
-    taken = store.seeds(*pair)
-    return next(seed for seed in count(first) if seed not in taken)
-
-
 @dataclass(frozen=True)
 class Standing:
-    """A player's place on a ladder."""
+    """A player's row on a ladder."""
 
     rank: int
     name: str
@@ -121,38 +110,38 @@ class Standing:
     high: float
     games: int
     score: float
-    """Points per game, against whomever it played."""
+    """Points per game against all opponents."""
 
     superiority: float | None
-    """How likely it is really stronger than the next one; None for the last."""
+    """Probability of being stronger than the next player (LOS); None for the last."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """Who is how strong."""
+    """Players rated together under the same conditions."""
 
     conditions: Conditions
     standings: tuple[Standing, ...]
-    """The strongest first."""
+    """The rows, the strongest player first."""
 
     anchor: str
-    """Name of the one whose rating is 0."""
+    """Name of the player whose rating is 0."""
 
     ratings: Ratings
-    """By identity, also of those who are not shown."""
+    """Ratings by identity, including players that are not shown."""
 
     results: tuple[PairResult, ...]
-    """What the ratings come from."""
+    """The results that the ratings are computed from."""
 
     notes: tuple[str, ...]
-    """What a reader should know."""
+    """Remarks for the reader."""
 
     def standing(self, identity: str) -> Standing:
-        """The place of a player who is shown."""
+        """Return the row of a player who is shown."""
         return next(standing for standing in self.standings if standing.identity == identity)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "conditions": asdict(self.conditions),
             "anchor": self.anchor,
@@ -166,15 +155,15 @@ class Ladder:
 def read_ladder(
     store: ResultStore, conditions: Conditions, shown: Sequence[str] | None = None
 ) -> Ladder:
-    """Rate by all stored games under these conditions.
+    """Rate players by all stored games under these conditions.
 
     Args:
-        store: what was played.
-        conditions: which games count.
-        shown: identities of those to show, who must be connected by games; everybody if None.
+        store: the stored games.
+        conditions: the conditions of the games that count.
+        shown: identities of the players to show, which games must connect; None: all.
 
     Raises:
-        KeiseiError: Nothing was played under these conditions.
+        KeiseiError: No games are stored under these conditions.
     """
     results = store.results(conditions)
     players = {player.identity: player for player in store.players(conditions)}
@@ -188,7 +177,7 @@ def read_ladder(
             f"rating 0 is {players[anchor].name}: no games connect it with {RandomPlayer.name}"
         )
     if apart := [player.name for name, player in players.items() if name not in reached]:
-        notes += [] if shown else [f"left out, for want of games: {', '.join(apart)}"]
+        notes += [] if shown else [f"left out, not connected by games: {', '.join(apart)}"]
     rated = tuple(result for result in results if result.black in reached)
     ratings = rate(rated, anchor=anchor)
     visible = reached if shown is None else set(shown)
@@ -205,7 +194,7 @@ def read_ladder(
 
 
 def labels(players: Iterable[StoredPlayer]) -> dict[str, str]:
-    """What to call each: its name, or its identity where another has the same name."""
+    """Return a label by identity: the name, or the identity if the name is not unique."""
     listed = list(players)
     uses = Counter(player.name for player in listed)
     return {
@@ -214,23 +203,24 @@ def labels(players: Iterable[StoredPlayer]) -> dict[str, str]:
     }
 
 
-def score_between(results: Iterable[PairResult], identity: str, opponent: str) -> Score:
-    """How a player fared against another."""
-    black = white = (0, 0, 0)
+def score_of(results: Iterable[PairResult], identity: str, opponent: str | None = None) -> Score:
+    """Return a player's score against one opponent, or against all."""
+    black, white = [0, 0, 0], [0, 0, 0]
     for result in results:
-        if (result.black, result.white) == (identity, opponent):
-            black = (result.wins, result.draws, result.losses)
-        elif (result.black, result.white) == (opponent, identity):
-            white = (result.losses, result.draws, result.wins)
-    return Score(black, white)
+        wins, draws, losses = result.wins, result.draws, result.losses
+        if result.black == identity and opponent in (None, result.white):
+            black = [black[0] + wins, black[1] + draws, black[2] + losses]
+        elif result.white == identity and opponent in (None, result.black):
+            white = [white[0] + losses, white[1] + draws, white[2] + wins]
+    return Score((black[0], black[1], black[2]), (white[0], white[1], white[2]))
 
 
 def _anchor(
     results: Sequence[PairResult], players: Iterable[StoredPlayer], shown: Sequence[str] | None
 ) -> str:
-    """`ANCHOR` where it is connected with those who are shown, else the first of them.
+    """Return `ANCHOR` if games connect it with the players shown, else the first of them.
 
-    Where everybody is shown, that is the one of most games.
+    Where all players are shown, the fallback is the one with the most games.
     """
     played = {player.identity: player.games for player in players}
     if shown is None:
@@ -241,13 +231,7 @@ def _anchor(
 def _standings(
     order: Sequence[str], names: dict[str, str], ratings: Ratings, results: Sequence[PairResult]
 ) -> tuple[Standing, ...]:
-    points = dict.fromkeys(order, 0.0)
-    games = dict.fromkeys(order, 0)
-    for result in results:
-        for name, wins in ((result.black, result.wins), (result.white, result.losses)):
-            if name in points:
-                points[name] += wins + result.draws / 2
-                games[name] += result.games
+    scores = {identity: score_of(results, identity) for identity in order}
     return tuple(
         Standing(
             rank=place + 1,
@@ -256,8 +240,8 @@ def _standings(
             elo=ratings.rating(identity),
             low=ratings.interval(identity)[0],
             high=ratings.interval(identity)[1],
-            games=games[identity],
-            score=points[identity] / games[identity],
+            games=scores[identity].games,
+            score=scores[identity].score,
             superiority=ratings.superiority(identity, order[place + 1])
             if place + 1 < len(order)
             else None,
@@ -268,5 +252,5 @@ def _standings(
 
 def _nothing_played(store: ResultStore, conditions: Conditions) -> str:
     others = "".join(f"\n  {games} games: {other}" for other, games in store.conditions())
-    there = f"; there are{others}" if others else ""
+    there = f"; it holds{others}" if others else ""
     return f"{store.path} holds no games with {conditions}{there}"

@@ -1,7 +1,7 @@
-"""Matches: two players, all games in lockstep, colours and openings shared fairly.
+"""Matches between two players: games in lockstep, with balanced colours and openings.
 
-The games of a round are stepped together, so that a network judges all its boards in one call. An
-opening is played twice, once with each colour: rng_states in the draw of openings favours nobody.
+The games of a round are stepped together, so that a network evaluates all its boards in one call.
+Each opening is played twice, with colours reversed: neither player profits from easy openings.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Final, Self
 import numpy as np
 
 from keisei.errors import KeiseiError
-from keisei.evaluation import standards
+from keisei.evaluation import DEFAULT_OPENING_PLIES, DEFAULT_PLY_LIMIT
 from keisei.evaluation.score import Score
 from keisei.players.player import BROKE_RULES, FAILED, RESIGNS, Player
 from keisei.shogi.game import ShogiGame
@@ -27,133 +27,61 @@ from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
 from keisei.system import read_bytes
 
-
-def read_openings(path: Path) -> tuple[str, ...]:
-    """The positions of a file, as SFENs.
-
-    A line holds an SFEN, or ``startpos moves 7g7f ...``; what follows a ``#`` is a comment.
-
-    Raises:
-        KeiseiError: The file cannot be read, holds no position, or one that cannot be played from;
-            the message names the line.
-    """
-    try:
-        lines = read_bytes(path).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise KeiseiError(f"{path} is not UTF-8 text: {error}") from error
-    openings = []
-    for number, line in enumerate(lines, start=1):
-        if text := line.partition("#")[0].strip():
-            try:
-                game = ShogiGame(text)
-            except KeiseiError as error:
-                raise KeiseiError(f"{path}, line {number}: {error}") from error
-            if outcome := game.outcome(claim_declaration=True):
-                ending = outcome.termination.words
-                raise KeiseiError(f"{path}, line {number}: the game is over already: {ending}")
-            openings.append(game.sfen())
-    if not openings:
-        raise KeiseiError(f"{path} holds no position")
-    return tuple(openings)
-
-
-SUFFIXES: Final = (".kif", ".csa")
-
-
-def write_games(
-    records: Iterable[GameRecord], directory: Path, *, prefix: str, event: str
-) -> list[Path]:
-    """Write each game as ``<prefix>-<black>-vs-<white>.kif`` and ``.csa``; returns the KIF files.
-
-    `event` is what all of them were played for.
-    """
-    taken: set[str] = set()
-    paths = []
-    for record in records:
-        title = f"{record.black} vs {record.white}"
-        directory.mkdir(parents=True, exist_ok=True)
-        stem = _free_name(f"{prefix}-{file_name(title)}", taken)
-        titled = replace(record, headers=record.headers | {header.EVENT: f"{event}: {title}"})
-        for suffix in SUFFIXES:
-            save_game(titled, directory / (stem + suffix))
-        paths.append(directory / (stem + SUFFIXES[0]))
-    return paths
-
-
-def file_name(title: str) -> str:
-    """A title in characters that every file system takes.
-
-    >>> file_name("network vs usi:/opt/engine (2)")
-    'network-vs-usi-opt-engine-2'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "game"
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    """The name, with a number where it was used before."""
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}-{number}"
-    taken.add(free)
-    return free
-
-
 ROUND_GAMES: Final = 256
-"""Games that are played in lockstep; more are played in several rounds."""
+"""Games played in lockstep; longer matches take several rounds."""
 
-GIVEN_UP: Final = {
+FORFEITS: Final = {
     RESIGNS: Ending.RESIGNATION,
     BROKE_RULES: Ending.ILLEGAL_MOVE,
     FAILED: Ending.TIME_UP,
 }
-"""How a game ends whose mover does not choose a legal move."""
+"""Ending of a game whose mover returned a code instead of a legal index."""
 
 
 @dataclass(frozen=True)
 class MatchSettings:
-    """How the games are played."""
+    """Number and conditions of the games of a match."""
 
     games: int
     seed: int = 0
-    ply_limit: int = standards.PLY_LIMIT
-    opening_plies: int = standards.OPENING_PLIES
+    ply_limit: int = DEFAULT_PLY_LIMIT
+    opening_plies: int = DEFAULT_OPENING_PLIES
     """Random legal moves at the start of each game."""
 
     openings: tuple[str, ...] = (STARTPOS_SFEN,)
-    """SFENs; each pair of games begins at one of them, drawn at random."""
+    """SFENs of start positions, of which each pair of games draws one."""
 
     declaration: DeclarationRule = DeclarationRule.POINTS_27
     keep_games: int = 0
-    """How many games are kept as records, those that end first."""
+    """Number of games kept as records: those that end first."""
 
     round_games: int = ROUND_GAMES
 
 
 @dataclass(frozen=True)
 class PlayedGame:
-    """What is known of each game of a match."""
+    """Result of one game of a match."""
 
     color: Color
-    """What the first player had."""
+    """Colour of the first player."""
 
     winner: Color | None
     ending: str
-    """In words: ``checkmate``, ``repetition``, ``resignation`` ..."""
+    """``checkmate``, ``repetition``, ``resignation`` ..."""
 
     plies: int
-    """How long it was, opening plies included."""
+    """Length, opening plies included."""
 
 
 @dataclass
 class MatchResult:
-    """How the first player fared against the second."""
+    """Games of the first player against the second."""
 
     player: str
     opponent: str
     games: list[PlayedGame] = field(default_factory=list)
     records: list[GameRecord] = field(default_factory=list)
-    """Some of the games, to look at."""
+    """The kept games."""
 
     @property
     def score(self) -> Score:
@@ -168,12 +96,12 @@ class MatchResult:
 
     @property
     def endings(self) -> Counter[str]:
-        """How the games ended, and how often so."""
+        """Number of games by ending."""
         return Counter(game.ending for game in self.games)
 
     @property
     def plies(self) -> list[int]:
-        """How long the games were, the shortest first."""
+        """Lengths of the games, sorted."""
         return sorted(game.plies for game in self.games)
 
 
@@ -186,25 +114,25 @@ def play_match(
     on_round: Callable[[MatchResult], None] | None = None,
     is_decided: Callable[[Score], bool] | None = None,
 ) -> MatchResult:
-    """Play `settings.games` games; the player is Black in every other one.
+    """Play `settings.games` games, in which the player alternates colours.
 
     Args:
-        player: whose wins and losses are counted.
-        opponent: the other one.
-        settings: how the games are played.
-        on_games: called after each ply, with the result so far.
-        on_round: called after each round, with the result so far.
-        is_decided: asked after each round whether the rest need not be played. Not in between:
-            the games that end first are not like the others.
+        player: the player whose wins and losses are counted.
+        opponent: the other player.
+        settings: number and conditions of the games.
+        on_games: called with the result so far after each ply.
+        on_round: called with the result so far after each round.
+        is_decided: called after each round; if it returns True, the match stops early. Not within a
+            round, whose first games to end are shorter than the others and so not representative.
     """
     result = MatchResult(player.name, opponent.name)
     random = np.random.default_rng(settings.seed)
     while (left := settings.games - len(result.games)) > 0:
         games = min(left, settings.round_games)
         with _Round((player, opponent), settings, games, random, result) as played:
-            is_going_on = True
-            while is_going_on:
-                is_going_on = played.step()
+            is_running = True
+            while is_running:
+                is_running = played.step()
                 if on_games is not None:
                     on_games(result)
         if on_round is not None:
@@ -215,7 +143,7 @@ def play_match(
 
 
 class _Round:
-    """Some games of a match, stepped together."""
+    """A round: games of a match that are stepped together."""
 
     def __init__(
         self,
@@ -240,12 +168,12 @@ class _Round:
         )
         self._env.pair_games()
         self._colors = np.arange(2 * pairs) % 2
-        """What the first player has."""
+        """Colour of the first player in each game."""
 
         self._is_playing = np.arange(2 * pairs) < games
 
     def step(self) -> bool:
-        """Play a ply in every game that goes on; whether one still does."""
+        """Play a ply in every unfinished game; return whether any is left."""
         env = self._env
         legal_indices = np.zeros(env.num_games, dtype=np.int64)
         for player, is_on_turn in zip(
@@ -255,7 +183,7 @@ class _Round:
             if len(games):
                 legal_indices[games] = player.choose(env, games, self._random)
         for index in np.flatnonzero(legal_indices < 0).tolist():
-            ending = GIVEN_UP[int(legal_indices[index])]
+            ending = FORFEITS[int(legal_indices[index])]
             winner = Color(int(env.turns[index])).opponent
             self._count(index, winner, ending.value, int(env.packed.ply[index]))
             if self._wants_record():
@@ -268,9 +196,8 @@ class _Round:
                         result=Result(ending),
                     )
                 )
-        legal_indices = np.maximum(
-            legal_indices, 0
-        )  # games that are over go on anyhow, nobody looks at them
+        # Finished games are stepped along; their results are ignored.
+        legal_indices = np.maximum(legal_indices, 0)
         step = env.step(env.legal_actions[np.arange(env.num_games), legal_indices])
         for index in np.flatnonzero((step.terminations != 0) & self._is_playing).tolist():
             outcome = env.outcome(index)
@@ -307,3 +234,74 @@ class _Round:
 
     def __exit__(self, *_: object) -> None:
         self._env.close()
+
+
+def read_openings(path: Path) -> tuple[str, ...]:
+    """Return the start positions of a text file, as SFENs.
+
+    A line holds an SFEN, or ``startpos moves 7g7f ...``; a ``#`` begins a comment.
+
+    Raises:
+        KeiseiError: The file cannot be read, holds no position, or one from which no game can be
+            played; the message names the line.
+    """
+    try:
+        lines = read_bytes(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise KeiseiError(f"{path} is not UTF-8 text: {error}") from error
+    openings = []
+    for number, line in enumerate(lines, start=1):
+        if text := line.partition("#")[0].strip():
+            try:
+                game = ShogiGame(text)
+            except KeiseiError as error:
+                raise KeiseiError(f"{path}, line {number}: {error}") from error
+            if outcome := game.outcome(claim_declaration=True):
+                ending = outcome.termination.words
+                raise KeiseiError(f"{path}, line {number}: the game is already over: {ending}")
+            openings.append(game.sfen())
+    if not openings:
+        raise KeiseiError(f"{path} holds no positions")
+    return tuple(openings)
+
+
+SUFFIXES: Final = (".kif", ".csa")
+
+
+def write_games(
+    records: Iterable[GameRecord], directory: Path, *, prefix: str, event: str
+) -> list[Path]:
+    """Write each game as ``<prefix>-<black>-vs-<white>.kif`` and ``.csa``; return the KIF paths.
+
+    `event` is the event named in the records.
+    """
+    taken: set[str] = set()
+    paths = []
+    for record in records:
+        title = f"{record.black} vs {record.white}"
+        directory.mkdir(parents=True, exist_ok=True)
+        stem = _free_name(f"{prefix}-{file_name(title)}", taken)
+        titled = replace(record, headers=record.headers | {header.EVENT: f"{event}: {title}"})
+        for suffix in SUFFIXES:
+            save_game(titled, directory / (stem + suffix))
+        paths.append(directory / (stem + SUFFIXES[0]))
+    return paths
+
+
+def file_name(title: str) -> str:
+    """Return a title in characters that every file system allows.
+
+    >>> file_name("network vs usi:/opt/engine (2)")
+    'network-vs-usi-opt-engine-2'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "game"
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return the name, with a number appended if it is taken, and mark it as taken."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    taken.add(free)
+    return free

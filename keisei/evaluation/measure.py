@@ -1,4 +1,4 @@
-"""How strong a network is: its matches against the opponents that a run's settings name."""
+"""Strength of a network during training: matches against the opponents in a run's settings."""
 
 from typing import NamedTuple
 
@@ -6,27 +6,27 @@ from keisei.config_schema import AppConfig
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.score import Score
 from keisei.network.predictor import Network
-from keisei.players.network_players import PolicyPlayer
+from keisei.players.network import PolicyPlayer
 from keisei.players.spec import make_player
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.rules import DeclarationRule
 
 NETWORK = "network"
-"""What the network is called in the records of its games."""
+"""The network's name in the records of its games."""
 
 
 class Measurement(NamedTuple):
-    """What came out."""
+    """Scores of a network, and some of its games."""
 
     scores: dict[str, Score]
-    """By opponent."""
+    """Score against each opponent, by spec."""
 
     records: tuple[GameRecord, ...]
-    """Some games against each."""
+    """Some games against each opponent."""
 
 
 def manner_of_play(temperature: float, mate_plies: int) -> str:
-    """How a network plays when it is measured, in words.
+    """Describe how a network plays when it is measured.
 
     >>> manner_of_play(0.25, 3)
     'by its policy at temperature 0.25, with mates of up to 3 plies by rule'
@@ -40,7 +40,15 @@ def manner_of_play(temperature: float, mate_plies: int) -> str:
 def measure(
     network: Network, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
 ) -> Measurement:
-    """Play a network against the opponents of ``config.evaluation``."""
+    """Play a network against each opponent of ``config.evaluation``.
+
+    Args:
+        network: the network to measure.
+        config: the settings of its run.
+        games: games against each opponent.
+        seed: seed of the matches.
+        sample_games: number of games of each match to return as records.
+    """
     settings = config.evaluation
     player = PolicyPlayer(
         network,
@@ -59,12 +67,12 @@ def measure(
     )
     scores: dict[str, Score] = {}
     records: list[GameRecord] = []
-    for word in settings.opponents:
-        opponent = make_player(word, threads=network.threads)
+    for spec in settings.opponents:
+        opponent = make_player(spec, threads=network.threads)
         try:
             result = play_match(player, opponent, match)
         finally:
             opponent.close()
-        scores[word] = result.score
+        scores[spec] = result.score
         records += result.records
     return Measurement(scores, tuple(records))

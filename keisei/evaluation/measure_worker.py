@@ -1,11 +1,11 @@
-"""The process that measures a network while training goes on.
+"""The process that measures a network in the background of training.
 
-``python -m keisei.evaluation.measure_worker DIRECTORY`` reads ``request.json`` there and leaves
-``answer.json``. If anything goes wrong there is no answer, but a traceback on stderr and an exit
-code other than 0.
+``python -m keisei.evaluation.measure_worker DIRECTORY`` reads ``request.json`` there and writes
+``answer.json``. If anything fails there is no answer, but a traceback on stderr and a non-zero exit
+code.
 
-It lives no longer than the process that started it and holds the other end of its stdin: when that
-closes, be it by a kill, it ends and removes the directory, which nobody needs any more.
+The process that started it holds the other end of its stdin. When that is closed, even by a kill,
+the worker exits and removes the directory.
 """
 
 import _thread
@@ -34,32 +34,32 @@ class _Message(BaseModel):
 
 
 class Request(_Message):
-    """Which network to measure, and how. Whom it plays stands in the checkpoint's settings."""
+    """The network to measure; the opponents are those of the checkpoint's settings."""
 
     checkpoint: Path
     games: int
-    """Against each opponent."""
+    """Games against each opponent."""
 
     seed: int
     sample_games: int
-    """Games of each match to be sent back."""
+    """Number of games of each match to send back."""
 
 
 class GameMessage(_Message):
-    """A game of a match."""
+    """A game of a match, as JSON."""
 
     start: str
-    """SFEN."""
+    """Start position, as SFEN."""
 
     moves: tuple[str, ...]
-    """In USI notation."""
+    """Moves in USI notation."""
 
     headers: dict[str, str]
     ending: Ending | None
 
     @classmethod
     def of(cls, record: GameRecord) -> "GameMessage":
-        """A record of moves and a result; times and comments it has none."""
+        """Return the message for a record of moves and a result, without times or comments."""
         return cls(
             start=format_sfen(record.start),
             moves=tuple(move.usi for move in record.main_line),
@@ -69,7 +69,7 @@ class GameMessage(_Message):
 
     @property
     def record(self) -> GameRecord:
-        """The record, every move checked by the rules."""
+        """The record, with every move checked by the rules."""
         return GameRecord.from_moves(
             self.moves,
             start=parse_sfen(self.start),
@@ -79,14 +79,14 @@ class GameMessage(_Message):
 
 
 class Answer(_Message):
-    """What came out."""
+    """The measurement, as JSON."""
 
     scores: dict[str, Score]
     games: tuple[GameMessage, ...]
 
     @classmethod
     def of(cls, measurement: Measurement) -> "Answer":
-        """A measurement, ready to be sent."""
+        """Return the message for a measurement."""
         return cls(
             scores=measurement.scores,
             games=tuple(GameMessage.of(record) for record in measurement.records),
@@ -99,24 +99,24 @@ class Answer(_Message):
 
 
 NICENESS: Final = 10
-"""How far it steps back behind other processes, on systems that know niceness."""
+"""Increment of the process's niceness, on systems that have one."""
 
-GRACE_SECONDS: Final = 3.0
-"""How long it may take to end its engines once nobody waits for its answer."""
+SHUTDOWN_TIMEOUT: Final = 3.0
+"""Seconds to end engines after the parent process is gone."""
 
 
 def main() -> None:
-    """Measure the network that the directory in the first argument asks for."""
+    """Answer the request in the directory given as the first argument."""
     directory = Path(sys.argv[1])
-    if sys.platform != "win32":  # there the priority is set by who starts the process
+    if sys.platform != "win32":  # there the parent process sets the priority
         os.nice(NICENESS)
-    # Those who started a run in the background may have it ignore SIGINT, and so would we.
+    # A run started in the background may ignore SIGINT, and child processes inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     is_orphan = threading.Event()
     try:
         threading.Thread(target=_end_with_parent, args=(directory, is_orphan), daemon=True).start()
         _answer(directory)
-    except BaseException:  # an import that is interrupted may end by any error
+    except BaseException:  # an interrupted import can raise anything
         if not is_orphan.is_set():
             raise
         shutil.rmtree(directory, ignore_errors=True)
@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def _answer(directory: Path) -> None:
-    # Imported this late: it takes seconds, in which the priority is low and stdin watched already.
+    # Imported late: it takes seconds, during which the priority is low and stdin is watched.
     from keisei.config_schema import DeviceConfig
     from keisei.evaluation.measure import measure
     from keisei.network.loading import read_network
@@ -143,13 +143,13 @@ def _answer(directory: Path) -> None:
 
 
 def _end_with_parent(directory: Path, is_orphan: threading.Event) -> None:
-    """Wait until stdin is closed; then interrupt the main thread, so that it closes its players."""
-    # Not by sys.stdin: a thread that waits there holds a lock which the end of Python needs.
+    """Wait until stdin is closed, then interrupt the main thread so that it closes its players."""
+    # Not sys.stdin: a thread that reads it holds a lock that Python needs to exit.
     while os.read(0, 1):
         pass
     is_orphan.set()
     _thread.interrupt_main()
-    time.sleep(GRACE_SECONDS)
+    time.sleep(SHUTDOWN_TIMEOUT)
     shutil.rmtree(directory, ignore_errors=True)
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Ratings by maximum likelihood: strengths on the Elo scale, with what is known of their errors.
+"""Elo ratings by maximum likelihood, with their covariance.
 
 The model is Bradley and Terry's with draws (Davidson, 1970) and an advantage of the first move
 (Davidson and Beaver, 1977). With x the rating of Black less that of White plus the advantage, all
@@ -7,8 +7,8 @@ in units of 400 / ln 10 points,
     P(Black wins) : P(draw) : P(White wins)  =  exp(x / 2) : v : exp(-x / 2)
 
 Its likelihood has one maximum, which Newton's method finds; the curvature there gives the errors.
-One player, the anchor, has rating 0. Players who won or lost all their games have no finite rating
-by the data alone: a wide prior (`PRIOR_ELO`) keeps them finite and makes their errors large.
+One player, the anchor, has rating 0. For players who won or lost all their games the data alone
+give no finite rating: a wide prior (`PRIOR_ELO`) keeps it finite and makes its error large.
 """
 
 import math
@@ -25,12 +25,12 @@ ELO_PER_UNIT: Final = 400.0 / math.log(10.0)
 """Points of Elo in a unit of the model's own scale."""
 
 PRIOR_ELO: Final = 1200.0
-"""Standard deviation of the prior of the difference of two players who have met.
+"""Standard deviation of the prior on the rating difference of two players who have met.
 
-Not of the ratings themselves: at the end of a long ladder they may be far from the anchor's."""
+There is no prior on the ratings themselves: on a long ladder they may be far from the anchor's."""
 
 PRIOR_NUISANCE: Final = 3.0
-"""That of the first-move advantage and of the log of the draw parameter, in the model's units."""
+"""Standard deviation of the priors on first-move advantage and log draw parameter."""
 
 Z_95: Final = 1.959964
 _STEPS: Final = 200
@@ -41,7 +41,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PairResult:
-    """Games between two players with these colours."""
+    """Results of two players with fixed colours."""
 
     black: str
     white: str
@@ -54,7 +54,7 @@ class PairResult:
 
     @property
     def games(self) -> int:
-        """How many there were."""
+        """Number of games."""
         return self.wins + self.draws + self.losses
 
 
@@ -71,7 +71,7 @@ class Ratings:
     """``[players, players]``, in squared points; zero for the anchor."""
 
     first_move: float
-    """Points that the first move is worth."""
+    """Elo points that the first move is worth."""
 
     draw_rate: float
     """Share of draws between equal players."""
@@ -80,21 +80,21 @@ class Ratings:
     """Games of each player."""
 
     def rating(self, name: str) -> float:
-        """The rating of a player."""
+        """Return the rating of a player."""
         return float(self.elo[self._place(name)])
 
     def error(self, name: str) -> float:
-        """The standard deviation of a player's rating, relative to the anchor."""
+        """Return the standard deviation of a player's rating, relative to the anchor."""
         place = self._place(name)
         return math.sqrt(self.covariance[place, place])
 
     def interval(self, name: str) -> tuple[float, float]:
-        """95 % confidence interval of a player's rating."""
+        """Return the 95 % confidence interval of a player's rating."""
         half = Z_95 * self.error(name)
         return self.rating(name) - half, self.rating(name) + half
 
     def difference(self, name: str, other: str) -> tuple[float, float]:
-        """(difference of two ratings, its standard deviation)."""
+        """Return (difference of two ratings, its standard deviation)."""
         i, j = self._place(name), self._place(other)
         c = self.covariance
         return float(self.elo[i] - self.elo[j]), math.sqrt(
@@ -102,18 +102,18 @@ class Ratings:
         )
 
     def superiority(self, name: str, other: str) -> float:
-        """How likely it is that `name` is really stronger than `other`."""
+        """Return the probability that `name` is stronger than `other` (LOS)."""
         difference, deviation = self.difference(name, other)
         if deviation == 0.0:
             return 0.5
         return 0.5 * (1.0 + math.erf(difference / deviation / math.sqrt(2.0)))
 
     def ranking(self) -> list[str]:
-        """The players, the strongest first."""
+        """Return the players, the strongest first."""
         return [self.names[place] for place in np.argsort(-self.elo, kind="stable")]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "anchor": self.anchor,
             "first_move": self.first_move,
@@ -171,7 +171,7 @@ def _draw_rate(log_draw: float) -> float:
 
 
 def connected(results: Iterable[PairResult], name: str) -> set[str]:
-    """The players that a chain of games connects with `name`, itself included."""
+    """Return the players that a chain of games connects with `name`, itself included."""
     met: dict[str, set[str]] = {name: set()}
     for result in results:
         if result.games:
@@ -187,7 +187,7 @@ def connected(results: Iterable[PairResult], name: str) -> set[str]:
 
 def _require_connected(names: Sequence[str], results: Sequence[PairResult], anchor: str) -> None:
     if anchor not in names:
-        raise KeiseiError(f"the anchor {anchor!r} has played no game, so nobody can be rated")
+        raise KeiseiError(f"the anchor {anchor!r} has not played, so no ratings can be computed")
     reached = connected(results, anchor)
     if missing := [name for name in names if name not in reached]:
         raise KeiseiError(
@@ -196,7 +196,7 @@ def _require_connected(names: Sequence[str], results: Sequence[PairResult], anch
 
 
 class _Model:
-    """The logarithm of the posterior, its slope and its curvature.
+    """Logarithm of the posterior, with its gradient and curvature.
 
     Parameters: the strengths of all players but the anchor, the first-move advantage, the
     logarithm of the draw parameter.
@@ -208,7 +208,7 @@ class _Model:
         place = {name: number for number, name in enumerate(names)}
         column = {player: number for number, player in enumerate(self._free)}
         self._design = np.zeros((len(results), len(self._free) + 1))
-        """Row by row, what x is the sum of: Black's strength, less White's, plus the advantage."""
+        """``[results, parameters]``: x is Black's strength minus White's plus the advantage."""
         for row, result in enumerate(results):
             for name, sign in ((result.black, 1.0), (result.white, -1.0)):
                 if place[name] in column:
@@ -226,17 +226,17 @@ class _Model:
         return curvature
 
     def strengths(self, parameters: Floats) -> Floats:
-        """``[players]``, the anchor's 0 included."""
+        """Return the strengths ``[players]``, the anchor's 0 included."""
         strengths = np.zeros(self._players)
         strengths[self._free] = parameters[:-2]
         return strengths
 
     def fit(self) -> Floats:
-        """The parameters of the maximum, by Newton's method with step halving."""
+        """Return the parameters at the maximum, by Newton's method with step halving."""
         parameters = np.zeros(len(self._free) + 2)
         value = self.log_posterior(parameters)
         for _ in range(_STEPS):
-            step = np.linalg.solve(self.curvature(parameters), self.slope(parameters))
+            step = np.linalg.solve(self.curvature(parameters), self.gradient(parameters))
             size = 1.0
             while (new := self.log_posterior(parameters + size * step)) < value and size > 1e-9:
                 size /= 2
@@ -247,12 +247,12 @@ class _Model:
         return parameters
 
     def log_posterior(self, parameters: Floats) -> float:
-        """The logarithm of likelihood and prior, up to a constant."""
+        """Return the logarithm of likelihood and prior, up to a constant."""
         logs = np.log(self._probabilities(parameters))
         return float((self._counts * logs).sum() - parameters @ self._prior @ parameters / 2)
 
-    def slope(self, parameters: Floats) -> Floats:
-        """The gradient of `log_posterior`."""
+    def gradient(self, parameters: Floats) -> Floats:
+        """Return the gradient of `log_posterior`."""
         probabilities = self._probabilities(parameters)
         games = self._counts.sum(axis=1, keepdims=True)
         surplus = self._counts - games * probabilities
@@ -262,7 +262,7 @@ class _Model:
         return gradient
 
     def curvature(self, parameters: Floats) -> Floats:
-        """Minus the matrix of second derivatives: positive definite, so there is one maximum."""
+        """Return minus the Hessian: positive definite, so there is one maximum."""
         p = self._probabilities(parameters)
         games = self._counts.sum(axis=1)
         # Covariances of (half of win - loss, draw) in one game, the model's sufficient statistics.
@@ -279,7 +279,7 @@ class _Model:
         return matrix
 
     def _probabilities(self, parameters: Floats) -> Floats:
-        """``[results, 3]``: Black wins, draw, White wins."""
+        """Return the probabilities ``[results, 3]`` of Black wins, draw, White wins."""
         x = self._design @ parameters[:-1]
         logits = np.stack((x / 2, np.full_like(x, parameters[-1]), -x / 2), axis=1)
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))

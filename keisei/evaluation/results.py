@@ -1,9 +1,9 @@
-"""Past results in an SQLite file: who played whom, how the games went, and under which conditions.
+"""`ResultStore`: an SQLite file of games, their players and the conditions they were played under.
 
-A ladder grows over the years and is never played anew, so what is written stays: the games of a
-match are added in one transaction, which is there as a whole or not at all, also after a power cut.
-Several processes may use the file at the same time. It is one file, without companions that would
-be forgotten when it is copied, hence SQLite's ordinary journal and not its write-ahead log.
+A ladder grows over years, so results must not get lost: the games of a match are added in one
+transaction, which survives a power cut as a whole or not at all. Several processes may use the file
+at the same time. It uses SQLite's rollback journal instead of the write-ahead log, so that there is
+a single file to copy.
 """
 
 import hashlib
@@ -12,12 +12,13 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Self
 
 from keisei import __version__
 from keisei.errors import KeiseiError
-from keisei.evaluation import standards
+from keisei.evaluation import DEFAULT_OPENING_PLIES, DEFAULT_PLY_LIMIT
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.ratings import PairResult
 from keisei.players.player import Player
@@ -26,13 +27,16 @@ from keisei.shogi.types import Color
 from keisei.system import make_directory
 
 FORMAT_VERSION: Final = 1
-"""Raised by each change that older readers can't cope with; it is the file's ``user_version``."""
+"""The file's ``user_version``: raised by each change that older versions cannot read."""
 
 APPLICATION_ID: Final = 0x4B534C44
-"""Marks the file as one of these (``KSLD``)."""
+"""SQLite application id of result stores (``KSLD``)."""
 
-BUSY_SECONDS: Final = 30.0
-"""How long another process is waited for. Its transactions take milliseconds."""
+LOCK_TIMEOUT: Final = 30.0
+"""Seconds to wait for another process's transaction, which takes milliseconds."""
+
+CHUNK_GAMES: Final = 64
+"""Games that are stored in one transaction, and lost together if the process dies before it."""
 
 _SCHEMA: Final = """
     CREATE TABLE players (
@@ -68,22 +72,22 @@ _SAME_CONDITIONS: Final = "opening_plies = ? AND ply_limit = ? AND declaration =
 
 
 class StoreError(KeiseiError):
-    """A file of results that cannot be used; the message names it and the reason."""
+    """A result store that cannot be used; the message names the file and the reason."""
 
 
 @dataclass(frozen=True, order=True)
 class Conditions:
-    """How games were played. Only games under the same conditions can be rated together."""
+    """Conditions of games. Only games under the same conditions can be rated together."""
 
-    opening_plies: int = standards.OPENING_PLIES
-    ply_limit: int = standards.PLY_LIMIT
+    opening_plies: int = DEFAULT_OPENING_PLIES
+    ply_limit: int = DEFAULT_PLY_LIMIT
     declaration: str = "points 27"
     openings: str = "startpos"
-    """``startpos``, or how many positions, with a sum of them."""
+    """``startpos``, or the number of start positions with a checksum."""
 
     @classmethod
     def of(cls, settings: MatchSettings) -> Self:
-        """The conditions of a match."""
+        """Return the conditions of a match."""
         openings = sorted(set(settings.openings))
         digest = hashlib.sha256("\n".join(openings).encode()).hexdigest()[:12]
         return cls(
@@ -102,7 +106,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class StoredPlayer:
-    """A player of whom games are stored."""
+    """A player with stored games."""
 
     identity: str
     name: str
@@ -117,21 +121,21 @@ class ResultStore:
 
         Args:
             path: the file.
-            create: make it, and the directory it is in, where there is none; it must be writable.
+            create: create the file and its directory if missing; the file must be writable.
 
         Raises:
-            KeiseiError: There is no such file, it is something else, or it cannot be written.
+            KeiseiError: The file is missing, not a result store, or not writable.
         """
         self.path = path
         if create:
             make_directory(path.parent)
         elif not path.is_file():
-            raise StoreError(f"there are no results in {path}: there is no such file")
+            raise StoreError(f"there are no results in {path}: the file does not exist")
         with _explained(path):
-            # Transactions are begun and ended here, not by Python's guess.
-            self._database = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+            # This class begins and ends its transactions itself.
+            self._database = sqlite3.connect(path, timeout=LOCK_TIMEOUT, isolation_level=None)
         try:
-            self._ask("PRAGMA foreign_keys = ON")
+            self._query("PRAGMA foreign_keys = ON")
             self._prepare(create=create)
         except BaseException:
             self._database.close()
@@ -147,7 +151,7 @@ class ResultStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ---- what is written ----
+    # ---- writing ----
 
     def add(
         self,
@@ -162,23 +166,24 @@ class ResultStore:
         """Add games of a match, all or none of them.
 
         Args:
-            player: whose colours and wins the games tell.
-            opponent: the other one.
-            games: how they went.
-            conditions: under which they were played.
-            seed: that of the match.
-            after: how many games of the match were stored before: these are the next ones.
+            player: the first player, to whom the colours of the games refer.
+            opponent: the second player.
+            games: the results.
+            conditions: the conditions of the match.
+            seed: the seed of the match.
+            after: number of games of the match that are stored already, which these follow.
 
         Returns:
-            False where the store holds another number of games of that match, that is of these two
-            under these conditions with this seed: somebody else has played the same ones, and
-            nothing is added.
+            False if the store holds a different number of games of that match (same players,
+            conditions and seed): another process has played it, and nothing is added.
 
         Raises:
-            StoreError: It cannot be written, or somebody played himself.
+            StoreError: The file cannot be written, or the players are the same.
         """
         if player.identity == opponent.identity:
-            raise StoreError(f"{player.name} played itself: that says nothing about its strength")
+            raise StoreError(
+                f"{player.name} played against itself, which says nothing about its strength"
+            )
         with self._writing():
             ids = {Color.BLACK: self._player_id(player), Color.WHITE: self._player_id(opponent)}
             key = (*sorted(ids.values()), seed, *astuple(conditions))
@@ -188,25 +193,25 @@ class ResultStore:
             self._database.executemany(
                 "INSERT INTO games (match, black, winner, ending, plies) VALUES (?, ?, ?, ?, ?)",
                 (
-                    # The colour is the player's: where it is White, the opponent was Black.
+                    # `color` is the first player's; where it is White, the opponent was Black.
                     (match, ids[game.color], _winner(game), game.ending, game.plies)
                     for game in games
                 ),
             )
         return True
 
-    # ---- what is asked ----
+    # ---- queries ----
 
     def results(
         self, conditions: Conditions, identities: Collection[str] | None = None
     ) -> list[PairResult]:
-        """Wins, draws and losses of each two players with these colours, by identity.
+        """Return wins, draws and losses for each pair of identities and colours.
 
         Args:
-            conditions: under which they were played.
-            identities: only games between these; all if None.
+            conditions: the conditions of the games.
+            identities: count only games between these players; None: all.
         """
-        rows = self._ask(
+        rows = self._query(
             "SELECT black.identity, white.identity, sum(winner IS 'black'), sum(winner IS NULL),"
             " sum(winner IS 'white') FROM games JOIN matches ON matches.id = games.match"
             " JOIN players AS black ON black.id = games.black"
@@ -220,13 +225,13 @@ class ResultStore:
         return [pair for pair in found if pair.black in identities and pair.white in identities]
 
     def games_between(self, player: Player, opponent: Player, conditions: Conditions) -> int:
-        """How many games two players have played, with whichever colours."""
+        """Return the number of games between two players, with any colours."""
         pair = {player.identity, opponent.identity}
         return sum(result.games for result in self.results(conditions, pair))
 
     def seeds(self, player: Player, opponent: Player) -> set[int]:
-        """The seeds of all matches of two players, under whichever conditions."""
-        rows = self._ask(
+        """Return the seeds of all matches between two players, under any conditions."""
+        rows = self._query(
             "SELECT seed FROM matches JOIN players AS one ON one.id = player"
             " JOIN players AS other ON other.id = opponent"
             " WHERE (one.identity = ? AND other.identity = ?)"
@@ -235,10 +240,15 @@ class ResultStore:
         )
         return {seed for (seed,) in rows}
 
+    def unused_seed(self, player: Player, opponent: Player, *, first: int = 0) -> int:
+        """Return the lowest seed, from `first` on, with which two players have not played."""
+        taken = self.seeds(player, opponent)
+        return next(seed for seed in count(first) if seed not in taken)
+
     def players(self, conditions: Conditions | None = None) -> list[StoredPlayer]:
-        """All who have played, those of the oldest games first."""
+        """Return all players, those of the oldest games first."""
         where = "" if conditions is None else f"WHERE {_SAME_CONDITIONS}"
-        rows = self._ask(
+        rows = self._query(
             "SELECT identity, name, count(*) FROM players"
             " JOIN matches ON players.id IN (matches.player, matches.opponent)"
             f" JOIN games ON games.match = matches.id {where}"
@@ -248,27 +258,27 @@ class ResultStore:
         return [StoredPlayer(*row) for row in rows]
 
     def conditions(self) -> list[tuple[Conditions, int]]:
-        """Under which conditions games were played, and how many; the most first."""
-        rows = self._ask(
+        """Return the conditions of the games with their number, the most frequent first."""
+        rows = self._query(
             "SELECT opening_plies, ply_limit, declaration, openings, count(*) FROM matches"
             " JOIN games ON games.match = matches.id"
             " GROUP BY opening_plies, ply_limit, declaration, openings ORDER BY count(*) DESC"
         )
         return [(Conditions(*row[:-1]), row[-1]) for row in rows]
 
-    # ---- how ----
+    # ---- internals ----
 
     def _prepare(self, *, create: bool) -> None:
-        """Refuse other files; make the tables of an empty one."""
+        """Refuse files of other programs; create the tables of an empty file."""
         application, version = (
-            self._ask(f"PRAGMA {name}")[0][0] for name in ("application_id", "user_version")
+            self._query(f"PRAGMA {name}")[0][0] for name in ("application_id", "user_version")
         )
-        is_empty = not self._ask("SELECT 1 FROM sqlite_master LIMIT 1")
+        is_empty = not self._query("SELECT 1 FROM sqlite_master LIMIT 1")
         if is_empty and application == version == 0:
             if not create:
-                raise StoreError(f"there are no results in {self.path}: it is empty")
+                raise StoreError(f"there are no results in {self.path}: the file is empty")
         elif application != APPLICATION_ID:
-            raise StoreError(f"{self.path} is a database of another program, not one of results")
+            raise StoreError(f"{self.path} is the database of another program, not a result store")
         elif version > FORMAT_VERSION:
             raise StoreError(
                 f"{self.path} has format version {version}, but this Keisei ({__version__}) "
@@ -277,25 +287,25 @@ class ResultStore:
         if create:
             with self._writing():
                 # Another process may have been faster.
-                if not self._ask("SELECT 1 FROM sqlite_master LIMIT 1"):
+                if not self._query("SELECT 1 FROM sqlite_master LIMIT 1"):
                     for statement in _SCHEMA.split(";"):
                         self._database.execute(statement)
                     self._database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                # Written in any case: only that shows whether the file can be written.
+                # Written in any case, to find out whether the file is writable.
                 self._database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
     def _player_id(self, player: Player) -> int:
-        """The number of a player, who is entered if new; the name is the latest one."""
+        """Return the id of a player, inserted if new; its name is updated."""
         self._database.execute(
             "INSERT INTO players (identity, name) VALUES (?, ?)"
             " ON CONFLICT (identity) DO UPDATE SET name = excluded.name",
             (player.identity, player.name),
         )
-        rows = self._ask("SELECT id FROM players WHERE identity = ?", (player.identity,))
+        rows = self._query("SELECT id FROM players WHERE identity = ?", (player.identity,))
         return int(rows[0][0])
 
     def _new_match(self, key: tuple[object, ...]) -> int | None:
-        """Enter a match; None if it is there already."""
+        """Insert a match and return its id; None if it exists already."""
         cursor = self._database.execute(
             f"INSERT INTO matches ({_KEY}, played_at, keisei) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING",
@@ -304,21 +314,21 @@ class ResultStore:
         return cursor.lastrowid if cursor.rowcount else None
 
     def _begun_match(self, key: tuple[object, ...], games: int) -> int | None:
-        """The match of which exactly so many games are stored; None if there is no such one."""
-        rows = self._ask(
+        """Return the id of the match with exactly this number of games; None if there is none."""
+        rows = self._query(
             f"SELECT id FROM matches WHERE ({_KEY}) = (?, ?, ?, ?, ?, ?, ?)"
             " AND (SELECT count(*) FROM games WHERE match = matches.id) = ?",
             (*key, games),
         )
         return int(rows[0][0]) if rows else None
 
-    def _ask(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
+    def _query(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
         with _explained(self.path):
             return self._database.execute(query, values).fetchall()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A transaction: all that happens in it, or nothing if it ends by an exception."""
+        """Run a transaction, rolled back if it raises."""
         with _explained(self.path):
             self._database.execute("BEGIN IMMEDIATE")
             try:
@@ -336,18 +346,18 @@ def _winner(game: PlayedGame) -> str | None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Say in the user's words what SQLite complains about."""
+    """Turn errors of SQLite into a `StoreError` with a plain reason."""
     try:
         yield
     except sqlite3.IntegrityError:
-        raise  # not about the file but about what is to be written
+        raise  # caused by the data, not by the file
     except sqlite3.Error as error:
         reason = {
-            sqlite3.SQLITE_NOTADB: "it is no database of results",
+            sqlite3.SQLITE_NOTADB: "it is not a result store",
             sqlite3.SQLITE_CORRUPT: "it is damaged",
             sqlite3.SQLITE_READONLY: "it is write-protected",
-            sqlite3.SQLITE_BUSY: f"another process has locked it for {BUSY_SECONDS:.0f} seconds",
+            sqlite3.SQLITE_BUSY: f"another process has locked it for {LOCK_TIMEOUT:.0f} seconds",
             sqlite3.SQLITE_FULL: "the disk is full",
-            sqlite3.SQLITE_CANTOPEN: "it cannot be opened, or made",
+            sqlite3.SQLITE_CANTOPEN: "it cannot be opened or created",
         }.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error))
         raise StoreError(f"cannot use {path}: {reason}") from error

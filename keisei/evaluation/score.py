@@ -1,7 +1,7 @@
-"""Is one player better? A sequential test, which ends as soon as the games so far say so.
+"""Score of a match, its Elo difference, and a sequential test of which player is stronger.
 
-Wald's sequential probability ratio test, in the generalised form that engine testers use: the
-distribution of a game's points (0, 1/2, 1) is not known, only their mean under each hypothesis,
+`Sprt` is Wald's sequential probability ratio test, in the generalised form that engine testers use:
+the distribution of a game's points (0, 1/2, 1) is not known, only their mean under each hypothesis,
 
     H0: the difference is `elo0` points, so the mean is s0 = 1 / (1 + 10^(-elo0 / 400))
     H1: the difference is `elo1` points, so the mean is s1
@@ -11,8 +11,8 @@ logarithm of the likelihood ratio is
 
     LLR = n (s1 - s0) (2 s - s0 - s1) / (2 v)
 
-The test goes on while log(beta / (1 - alpha)) < LLR < log((1 - beta) / alpha), and then decides for
-H0 or H1. Where H0 is true it errs with probability alpha at most, where H1 is true with beta.
+The test continues while log(beta / (1 - alpha)) < LLR < log((1 - beta) / alpha), and then decides
+for H0 or H1. If H0 is true it errs with probability alpha at most, if H1 is true with beta.
 """
 
 import math
@@ -25,14 +25,14 @@ from keisei.errors import KeiseiError
 
 @dataclass(frozen=True)
 class Score:
-    """Wins, draws and losses of a player, by the colour that it had."""
+    """Wins, draws and losses of a player, by colour."""
 
     black: tuple[int, int, int]
     white: tuple[int, int, int]
 
     @property
     def games(self) -> int:
-        """How many games were played."""
+        """Number of games."""
         return sum(self.black) + sum(self.white)
 
     @property
@@ -43,9 +43,18 @@ class Score:
 
     @property
     def score(self) -> float:
-        """Points per game, a draw being half a point. There must have been games."""
-        wins, draws, _ = self.total
-        return (wins + draws / 2) / self.games
+        """Points per game, a draw being half a point. There must be at least one game."""
+        return _points_per_game(self.total)
+
+    @property
+    def as_black(self) -> float | None:
+        """Points per game as Black; None without such games."""
+        return _points_per_game(self.black) if any(self.black) else None
+
+    @property
+    def as_white(self) -> float | None:
+        """Points per game as White; None without such games."""
+        return _points_per_game(self.white) if any(self.white) else None
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -57,13 +66,13 @@ class Score:
 
     @property
     def elo(self) -> float:
-        """Points of Elo that the player is ahead; infinite if one side won everything."""
+        """Elo difference to the opponent; infinite if one side won all games."""
         return elo_difference(self.score)
 
     @property
     def elo_interval(self) -> tuple[float, float]:
         """95 % confidence interval of `elo`."""
-        # Rounding can leave the interval of a clean sweep just short of the score itself.
+        # By rounding, the interval of a clean sweep can end just short of the score itself.
         low, high = self.interval
         return (
             elo_difference(min(low, self.score)),
@@ -78,8 +87,13 @@ class Score:
         return f"{self.score:.1%} ({wins}-{draws}-{losses}, 95 % {low:.1%} to {high:.1%})"
 
 
+def _points_per_game(counts: tuple[float, float, float]) -> float:
+    wins, draws, losses = counts
+    return (wins + draws / 2) / (wins + draws + losses)
+
+
 def elo_difference(score: float) -> float:
-    """Points of Elo that a score between 0 and 1 stands for; infinite at the ends."""
+    """Elo difference for a score between 0 and 1; infinite at both ends."""
     if score <= 0.0:
         return -math.inf
     if score >= 1.0:
@@ -88,26 +102,26 @@ def elo_difference(score: float) -> float:
 
 
 def expected_score(elo: float) -> float:
-    """The score that so many points of Elo more let expect: the inverse of `elo_difference`."""
+    """Expected score for an Elo difference: the inverse of `elo_difference`."""
     # 1 / (1 + 10^(-elo / 400)), in a form that cannot overflow.
     return 0.5 + 0.5 * math.tanh(elo * math.log(10.0) / 800.0)
 
 
 ERROR_RATE: Final = 0.05
-"""Alpha and beta."""
+"""Alpha and beta of the test."""
 
 UPPER: Final = math.log((1.0 - ERROR_RATE) / ERROR_RATE)
 LOWER: Final = -UPPER
 
-ROUND_GAMES: Final = 32
-"""Games between two looks at the result: few enough to stop early, enough for the approximation."""
+SPRT_ROUND_GAMES: Final = 32
+"""Games between two tests: few enough to stop early, enough for the normal approximation."""
 
 _PSEUDO_COUNT: Final = 0.5
-"""Added to each count where the variance is estimated: that of a clean sweep would be 0."""
+"""Added to each count to estimate the variance, which would be 0 for a clean sweep."""
 
 
 class Verdict(StrEnum):
-    """What the games so far say."""
+    """Result of the test so far."""
 
     H0 = "H0"
     H1 = "H1"
@@ -116,7 +130,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Sprt:
-    """The test of two hypotheses about a difference in points of Elo."""
+    """Sequential probability ratio test of two hypotheses about an Elo difference."""
 
     elo0: float
     elo1: float
@@ -124,12 +138,12 @@ class Sprt:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.elo0) and math.isfinite(self.elo1) and self.elo0 < self.elo1):
             raise KeiseiError(
-                f"a test needs two finite differences, the lower one first: "
+                f"an SPRT needs two finite Elo differences, the lower one first, "
                 f"not {self.elo0:g} and {self.elo1:g}"
             )
 
     def log_likelihood_ratio(self, score: Score) -> float:
-        """The logarithm of how much likelier the games are under H1 than under H0."""
+        """Return the logarithm of the likelihood under H1 over that under H0."""
         if score.games == 0:
             return 0.0
         s0, s1 = expected_score(self.elo0), expected_score(self.elo1)
@@ -137,7 +151,7 @@ class Sprt:
         return score.games * drift / (2.0 * _variance(score))
 
     def verdict(self, score: Score) -> Verdict:
-        """Which hypothesis the games decide for, if they do."""
+        """Return the hypothesis that is accepted, if the games suffice."""
         ratio = self.log_likelihood_ratio(score)
         if ratio >= UPPER:
             return Verdict.H1
@@ -145,8 +159,7 @@ class Sprt:
 
 
 def _variance(score: Score) -> float:
-    """The variance of a game's points."""
+    """Return the variance of a game's points, with pseudo-counts."""
     wins, draws, losses = (count + _PSEUDO_COUNT for count in score.total)
-    games = wins + draws + losses
-    mean = (wins + draws / 2) / games
-    return (wins + draws / 4) / games - mean**2
+    mean = _points_per_game((wins, draws, losses))
+    return (wins + draws / 4) / (wins + draws + losses) - mean**2

@@ -1,4 +1,4 @@
-"""Ratings as pictures: a ladder, and the strength of a run over its training."""
+"""Plots of ratings: a ladder, and the strength of a run over its training."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ from keisei.plotting import (
 
 
 def draw_ladder(ladder: Ladder) -> Figure:
-    """The players with their 95 % intervals, the strongest on top."""
+    """Plot the players of a ladder with their 95 % intervals, the strongest on top."""
     standings = ladder.standings
     figure, (axes,) = new_figure(height=0.9 + 0.32 * len(standings), grid="x")
     places = range(len(standings))
@@ -32,11 +32,11 @@ def draw_ladder(ladder: Ladder) -> Figure:
 
 
 def draw_run(strength: RunStrength) -> Figure:
-    """Elo over the plies learned from, with the opponents as lines to measure by."""
+    """Plot the Elo of a run's checkpoints over plies, with the opponents as horizontal lines."""
     figure, (axes,) = new_figure(height=1.3 * HEIGHT)
     for place, standing in enumerate(strength.opponents):
         axes.axhline(standing.elo, color=INK, linewidth=0.8, linestyle=(0, (4, 4)))
-        axes.annotate(  # side by side, since some are of nearly the same strength
+        axes.annotate(  # side by side, as some have nearly the same strength
             standing.name, (1.0 - 0.14 * place, standing.elo), xycoords=("axes fraction", "data"),
             xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=8.5, color=INK,
         )  # fmt: skip

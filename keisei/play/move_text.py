@@ -1,15 +1,15 @@
-"""Moves as a list of moves shows them: as in Japanese print, or with Western letters."""
+"""Moves as text for a list of moves: Japanese notation, or Western letters."""
 
 from collections.abc import Iterable
 
 from keisei.shogi.notation.ki2 import format_move, may_promote, origins
-from keisei.shogi.notation.reader import Replay
+from keisei.shogi.notation.record import Replay
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import SQUARE_NAMES, Color, Diagram, Move
 
 
 def move_texts(start: Diagram, moves: Iterable[Move], lettering: Lettering) -> list[str]:
-    """Each of the moves, in the words that go with the lettering of the pieces."""
+    """Return each of the moves in the notation that goes with the lettering of the pieces."""
     replay = Replay(start)
     texts = []
     for move in moves:
@@ -23,7 +23,7 @@ def move_texts(start: Diagram, moves: Iterable[Move], lettering: Lettering) -> l
 
 
 def western(replay: Replay, move: Move) -> str:
-    """A move that is about to be played: ``P-7f``, ``Bx2b+``, ``N*5e``, ``G4i-5h``, ``S-3c=``."""
+    """Return the next move in letters: ``P-7f``, ``Bx2b+``, ``N*5e``, ``G4i-5h``, ``S-3c=``."""
     target = SQUARE_NAMES[move.to_square]
     piece = replay.moving_piece(move)
     if move.from_square is None:

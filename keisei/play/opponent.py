@@ -1,25 +1,22 @@
-"""Anybody who has a word in `keisei.players.spec`, as the opponent in one game.
+"""A player as the opponent in a single game.
 
->>> opponent = Opponent(make_player("random"), seed=0)
+>>> opponent = Opponent.from_spec("random", seed=0)
 >>> opponent.name, opponent.predictor is None, opponent.choose(ShogiGame())
 ('random', True, Move.from_usi('2h6h'))
 """
 
-import math
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 
+from keisei.analysis import PositionAnalysis, analyze_position
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.network.predictor import Predictor
-from keisei.players.network_players import PolicyPlayer, SearchPlayer
-from keisei.players.player import BROKE_RULES, RESIGNS, Player
-from keisei.players.spec import make_player
+from keisei.players import BROKE_RULES, RESIGNS, Player, make_player
+from keisei.players.network import PolicyPlayer, SearchPlayer
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending
-from keisei.shogi.packed import Positions, pack_game
 from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.types import Move
 from keisei.shogi.vector import VectorShogi
@@ -27,32 +24,10 @@ from keisei.shogi.vector import VectorShogi
 _ACTIONS = PolicyOutputMapper()
 
 
-class Candidate(NamedTuple):
-    """A move that the network considers."""
-
-    move: Move
-    log_prob: float
-
-    @property
-    def probability(self) -> float:
-        """How likely the network is to play it."""
-        return math.exp(self.log_prob)
-
-
-class Thought(NamedTuple):
-    """What the network thinks of a position."""
-
-    candidates: list[Candidate]
-    """All legal moves, the likeliest first."""
-
-    value: float
-    """From -1, the mover loses, to 1, the mover wins."""
-
-
 class Opponent:
-    """A player who is asked about one position at a time.
+    """A player that chooses a move for one position at a time.
 
-    May be asked from any thread; who asks while it thinks waits.
+    Thread-safe: a call waits until those of other threads have returned.
     """
 
     def __init__(self, player: Player, *, seed: int | None = None) -> None:
@@ -61,15 +36,15 @@ class Opponent:
         self._lock = Lock()
 
     @classmethod
-    def named(
-        cls, word: str, *, seed: int | None = None, device: str = "cpu", threads: int = 0
+    def from_spec(
+        cls, spec: str, *, seed: int | None = None, device: str = "cpu", threads: int = 0
     ) -> "Opponent":
-        """The opponent that a word names; raises `KeiseiError` where it names none."""
-        return cls(make_player(word, device=device, threads=threads), seed=seed)
+        """Make the opponent of a player spec; raises `KeiseiError` if there is no such player."""
+        return cls(make_player(spec, device=device, threads=threads), seed=seed)
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name shown to people."""
         return self._player.name
 
     @property
@@ -79,14 +54,16 @@ class Opponent:
         return player.predictor if isinstance(player, PolicyPlayer | SearchPlayer) else None
 
     def choose(self, game: ShogiGame) -> Move | Ending:
-        """Its move where the game stands, or how the game ends instead; it must not be over.
+        """Return its move in the position of a game that is not over, or how it ends the game.
 
-        It declares a win as soon as it may. `Ending.ERROR`: its program died or kept silent.
+        It declares a win as soon as it may. `Ending.ERROR`: its program died, or timed out.
         """
         if game.can_declare:
             return Ending.DECLARATION
+        # Declarations are off in there: a person may have let the chance pass.
+        ply_limit, no_declarations = min(game.ply_limit, MAX_PLY_LIMIT), DeclarationRule.OFF
+        env = VectorShogi.from_games([game], ply_limit=ply_limit, declaration=no_declarations)
         with self._lock:
-            env = _environment(game)
             (legal_index,) = self._player.choose(env, np.array([0]), self._random)
         if legal_index == RESIGNS:
             return Ending.RESIGNATION
@@ -94,46 +71,14 @@ class Opponent:
             return Ending.ILLEGAL_MOVE if legal_index == BROKE_RULES else Ending.ERROR
         return _ACTIONS.move(int(env.legal_actions[0, legal_index]), game.turn)
 
-    def think(self, game: ShogiGame) -> Thought | None:
-        """What its network thinks of the position; None if there is no network."""
+    def analyze(self, game: ShogiGame) -> PositionAnalysis | None:
+        """Return its network's analysis of the position; None if it has no network."""
         predictor = self.predictor
         if predictor is None:
             return None
         with self._lock:
-            return think(predictor, game)
+            return analyze_position(game, predictor)
 
     def close(self) -> None:
-        """Let go of what the player holds: an engine's processes end, even if it is thinking."""
+        """Close the player: the processes of an engine end, even during a search."""
         self._player.close()
-
-
-def think(predictor: Predictor, game: ShogiGame) -> Thought:
-    """What a network thinks of the position that a game has reached; it must not be over."""
-    legal = game.legal_actions
-    log_probs, values = predictor.predict(
-        Positions(pack_game(game), legal[None, :], np.array([len(legal)], dtype=np.int32))
-    )
-    order = np.argsort(-log_probs[0, : len(legal)], kind="stable")
-    candidates = [
-        Candidate(
-            _ACTIONS.move(int(legal[legal_index]), game.turn), float(log_probs[0, legal_index])
-        )
-        for legal_index in order
-    ]
-    return Thought(candidates, float(values[0]))
-
-
-def _environment(game: ShogiGame) -> VectorShogi:
-    """The game, with its history, as players see games.
-
-    Nobody is made to declare there: a person may have let the chance pass.
-    """
-    env = VectorShogi(
-        1,
-        starts=[game.start],
-        ply_limit=min(game.ply_limit, MAX_PLY_LIMIT),
-        declaration=DeclarationRule.OFF,
-    )
-    for action in game.actions.tolist():
-        env.step([action])
-    return env

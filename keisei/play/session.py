@@ -1,6 +1,6 @@
-"""A game at a table: who sits there, what was played, how long it took, where one looks.
+"""The session of one game: players, moves, clocks, result, and the position that is shown.
 
-Nothing here draws or waits: pages and tests call it, and time comes in through `now`.
+Nothing here draws or waits: pages and tests call it, and `now` tells the time.
 
 >>> session = GameSession(people={Color.BLACK})
 >>> session.push("7g7f")
@@ -32,23 +32,23 @@ from keisei.shogi.types import Color, Diagram, Move
 
 
 class TimeLeft(NamedTuple):
-    """What a player has left, in seconds."""
+    """Time that a side has left, in seconds."""
 
     main: float
     byoyomi: float
-    """For this move, when `main` is used up."""
+    """For this move, once `main` is used up."""
 
     is_up: bool
-    """Whether the player has lost on time."""
+    """Whether the side has lost on time."""
 
     def __str__(self) -> str:
         seconds = self.main if self.main > 0 else self.byoyomi
-        whole = int(seconds) + (seconds > int(seconds))  # 0 is shown when it is over, not before
+        whole = int(seconds) + (seconds > int(seconds))  # 0 only when time is up
         return f"{whole // 60}:{whole % 60:02}"
 
 
 def time_left(limit: TimeLimit, used: Iterable[float], thinking: float = 0.0) -> TimeLeft:
-    """What is left after moves that took the `used` seconds, and `thinking` on the next one."""
+    """Return the time left after moves of `used` seconds and `thinking` seconds on the next one."""
     main = float(limit.main)
     for seconds in used:
         main = max(0.0, main - seconds) + limit.increment
@@ -56,10 +56,10 @@ def time_left(limit: TimeLimit, used: Iterable[float], thinking: float = 0.0) ->
     return TimeLeft(max(0.0, main - thinking), max(0.0, min(byoyomi, limit.byoyomi)), byoyomi < 0)
 
 
-LONGEST_GAME: Final = 512
-"""Plies after which a game is a draw, counted from where it began."""
+MAX_GAME_PLIES: Final = 512
+"""Plies after which a game is a draw, counted from its start position."""
 
-EVERYBODY: Final = frozenset(Color)
+BOTH_SIDES: Final = frozenset(Color)
 
 _REASONS: Final = {
     Ending.RESIGNATION: "resignation",
@@ -71,7 +71,7 @@ _REASONS: Final = {
     Ending.MAX_MOVES: "the game is too long",
     Ending.ERROR: "the player did not answer",
 }
-"""What endings are called where their own names don't say it to everybody."""
+"""Endings whose own names not everybody understands."""
 
 
 class End(NamedTuple):
@@ -93,46 +93,46 @@ _OPEN: Final = frozenset(
 
 
 class GameSession:
-    """One game: played by people and others, walked through, taken back, written down."""
+    """A game of people and computer players: moves, taking back, looking back, clocks, records."""
 
     revision: int
-    """Grows with every change of the game: an answer to an older one is out of date."""
+    """Number of changes of the game: an answer to an older revision is out of date."""
 
     cursor: int
-    """How many moves have been played in the position that is looked at."""
+    """Number of moves played in the position that is shown."""
 
     end: End | None
-    """How the game ended; None while it goes on."""
+    """How the game ended; None until then."""
 
     headers: dict[str, str]
-    """What a record of the game says besides its moves."""
+    """Headers of the game record: names, event and so on."""
 
     def __init__(
         self,
         start: str | Diagram = STARTPOS_SFEN,
         *,
-        people: Collection[Color] = EVERYBODY,
+        people: Collection[Color] = BOTH_SIDES,
         headers: Mapping[str, str] | None = None,
         limit: TimeLimit | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set up the pieces; the clock of the side to move starts.
+        """Set up the position and start the clock of the side to move.
 
         Args:
             start: an SFEN, a USI ``position`` command with its moves, or a diagram.
-            people: the sides that people play; others play the rest.
-            headers: names and such, by the keys of `keisei.shogi.notation.headers`.
-            limit: the time that each side has; None: all the time in the world.
+            people: the sides that people play; computer players have the others.
+            headers: of the record, by the keys of `keisei.shogi.notation.headers`.
+            limit: time of each side; None: no limit.
             now: a clock, in seconds.
 
         Raises:
-            KeiseiError: It is no position, a move is illegal, or there are too many of them.
+            KeiseiError: The position is invalid, a move is illegal, or there are too many of them.
         """
-        if isinstance(start, str):  # counted before they are played: a page may send any number
+        if isinstance(start, str):  # checked before they are played: pages may send any number
             words = start.split()
             _require_short(len(words) - words.index("moves") - 1 if "moves" in words else 0)
         game = ShogiGame(start)
-        game.ply_limit = min(game.start.move_number - 1 + LONGEST_GAME, MAX_PLY)
+        game.ply_limit = min(game.start.move_number - 1 + MAX_GAME_PLIES, MAX_PLY)
         self.people = frozenset(people)
         self.headers = dict(headers or {})
         self.limit = limit
@@ -145,88 +145,85 @@ class GameSession:
         self._began: float | None = now()
         self._banked = 0.0
         self._shown = game
-        self._judge()
-        self._look()
+        self._update()
 
     @classmethod
     def from_record(
         cls, record: GameRecord, *, now: Callable[[], float] = time.monotonic
     ) -> "GameSession":
-        """A game that was written down, to be walked through from its beginning."""
+        """Make a session of a recorded game."""
         _require_short(len(record.moves))
         session = cls(record.start, headers=record.headers, now=now)
         for recorded in record.moves:
             session._game.push(recorded.move)
             session._seconds.append(recorded.seconds)
-        session._judge()
+        session._update()
         if record.result is not None:
             session.end = End(record.result.ending, record.winner)
-        session._look()
         return session
 
-    # ---- how it stands ----
+    # ---- state ----
 
     @property
     def game(self) -> ShogiGame:
-        """The game with all its moves, to look at: `push` and `take_back` change it."""
+        """The game with all its moves. Change it only by `push` and `take_back`."""
         return self._game
 
     @property
     def shown(self) -> ShogiGame:
-        """The game up to the position that is looked at."""
+        """The game up to the position that is shown."""
         return self._shown
 
     @property
     def length(self) -> int:
-        """How many moves have been played."""
+        """Number of moves played."""
         return len(self._seconds)
 
     @property
     def turn(self) -> Color:
-        """Whose turn it is in the game."""
+        """The side to move in the game."""
         return self._game.turn
 
     @property
     def is_live(self) -> bool:
-        """Whether the position that is looked at is the last one, in a game that goes on."""
+        """Whether the game is not over and its last position is shown."""
         return self.end is None and self.cursor == self.length
 
     @property
     def is_persons_turn(self) -> bool:
-        """Whether a person is to move."""
+        """Whether the side to move is a person's."""
         return self.end is None and self.turn in self.people
 
     @property
     def can_take_back(self) -> bool:
-        """Whether there is a move of a person's to take back."""
+        """Whether there is a move of a person to take back."""
         return self._moves_to_take_back() > 0
 
     def name(self, color: Color) -> str:
-        """Who plays a side."""
+        """Return the name of the player of a side."""
         key = header.BLACK if color is Color.BLACK else header.WHITE
         return self.headers.get(key) or color.name.title()
 
     def moves(self, lettering: Lettering) -> list[str]:
-        """All moves as a list of moves shows them."""
+        """Return all moves as text for a list of moves."""
         return move_texts(self._game.start, self._game.moves, lettering)
 
     # ---- playing ----
 
     def push(self, move: Move | str) -> None:
-        """Play a move for the side to move; raises `IllegalMoveError`, which says why not."""
+        """Play a move; raises `IllegalMoveError`, with the reason, if it is not legal."""
         if self.end is not None:
             raise IllegalMoveError("the game is over")
-        if self.has_lost_on_time:
+        if self.limit is not None and self.has_lost_on_time:
             self.finish(Ending.TIME_UP)
             return
         self._game.push(move)
         self._seconds.append(min(self._thinking, MAX_SECONDS))
         self._reset_clock()
-        self._judge()
-        self._look()
+        self._update()
 
     def finish(self, ending: Ending) -> None:
-        """End the game as it stands with the side to move: by resignation, on time ..."""
+        """End the game by the side to move: by resignation, on time ..."""
         if self.end is not None:
             raise KeiseiError("the game is over already")
         if ending is Ending.DECLARATION and not self._game.can_declare:
@@ -236,26 +233,26 @@ class GameSession:
         self.revision += 1
 
     def take_back(self) -> None:
-        """Go back to before the last move of a person; the game goes on from there."""
+        """Take back the last move of a person and the moves after it."""
         count = self._moves_to_take_back()
         if count == 0:
             raise KeiseiError("there is no move to take back")
         self._cut(self.length - count)
 
     def play_on(self) -> None:
-        """Go on from the position that is looked at: the moves after it are dropped."""
+        """Continue from the position that is shown: the moves after it are dropped."""
         self._cut(self.cursor)
 
-    def seat(self, people: Collection[Color], headers: Mapping[str, str]) -> None:
-        """Have others play on, in the time that is left."""
+    def change_players(self, people: Collection[Color], headers: Mapping[str, str]) -> None:
+        """Let other players continue the game, in the time that is left."""
         self.people = frozenset(people)
         self.headers |= headers
         self.revision += 1
 
-    # ---- looking ----
+    # ---- the position that is shown ----
 
     def go_to(self, ply: int) -> None:
-        """Look at the position after so many moves; the nearest there is."""
+        """Show the position after `ply` moves, or the nearest that exists."""
         self.cursor = max(0, min(ply, self.length))
         if self.cursor == self.length:
             self._shown = self._game
@@ -267,7 +264,7 @@ class GameSession:
     # ---- time ----
 
     def time_left(self, color: Color) -> TimeLeft | None:
-        """What a side has left; None without a limit."""
+        """Return the time that a side has left; None without a limit."""
         if self.limit is None:
             return None
         first = 0 if self._game.start.turn is color else 1
@@ -283,21 +280,21 @@ class GameSession:
 
     @property
     def clock_runs(self) -> bool:
-        """Whether the time that passes is the side to move's."""
+        """Whether the clock of the side to move is running."""
         return self._began is not None
 
     def stop_clock(self) -> None:
-        """Let no time pass until `start_clock`; what was used for this move so far is kept."""
+        """Stop the clock until `start_clock`; the time used for this move so far is kept."""
         self._banked = self._thinking
         self._began = None
 
     def start_clock(self) -> None:
-        """Let time pass again. A clock that runs goes on running."""
+        """Start the clock of the side to move, if it is not running."""
         if self._began is None:
             self._began = self._now()
 
     def _reset_clock(self) -> None:
-        """Another move begins; a clock that was stopped stays so."""
+        """Start counting for another move; a clock that was stopped stays stopped."""
         self._banked = 0.0
         if self._began is not None:
             self._began = self._now()
@@ -308,10 +305,10 @@ class GameSession:
         running = 0.0 if self._began is None else max(0.0, self._now() - self._began)
         return self._banked + running
 
-    # ---- writing it down ----
+    # ---- the record ----
 
     def record(self) -> GameRecord:
-        """The game on paper."""
+        """Return the record of the game."""
         headers = dict(self.headers)
         if self.limit is not None:
             headers[header.TIME] = str(self.limit)
@@ -326,7 +323,7 @@ class GameSession:
         )
 
     def _moves_to_take_back(self) -> int:
-        """One's own last move and what came after it."""
+        """Return the number of moves up to and including the last one of a person."""
         for count in range(1, min(self.length, 2) + 1):
             mover = self.turn if count % 2 == 0 else self.turn.opponent
             if mover in self.people:
@@ -339,21 +336,18 @@ class GameSession:
             self._seconds.pop()
         self.end = None
         self._reset_clock()
-        self._judge()
-        self._look()
+        self._update()
 
-    def _judge(self) -> None:
+    def _update(self) -> None:
+        """Note the outcome after a change of the game, and look at its last position."""
         outcome = self._game.outcome()
         if outcome is not None:
             self.end = End(ending_of(outcome), outcome.winner)
-
-    def _look(self) -> None:
-        """The game has changed: everybody looks at its last position."""
         self.revision += 1
         self.cursor = self.length
         self._shown = self._game
 
 
 def _require_short(moves: int) -> None:
-    if moves > LONGEST_GAME:
-        raise KeiseiError(f"the game has {moves} moves; up to {LONGEST_GAME} can be shown")
+    if moves > MAX_GAME_PLIES:
+        raise KeiseiError(f"the game has {moves} moves; up to {MAX_GAME_PLIES} can be shown")

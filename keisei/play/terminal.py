@@ -1,14 +1,15 @@
-"""A game in the terminal: a board, a prompt, moves as in USI."""
+"""A game in the terminal: a board, a prompt, moves typed as in USI."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
+from keisei.analysis.position_analysis import SHOWN_CANDIDATES, Candidate
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
-from keisei.play.opponent import Opponent, Thought
+from keisei.play.opponent import Opponent
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.files import save_game
@@ -21,18 +22,16 @@ from keisei.shogi.types import Color
 HELP: Final = """\
 A move is written as in USI: 7g7f moves, 8h2b+ promotes, P*5e drops a pawn.
   moves        the legal moves
-  hint         what the network would play here, if there is one
+  hint         the network's candidate moves, if it has a network
   back         take back your last move
   declare      declare a win by the entering-king rule
-  save FILE    write the game down as .kif or .csa
-  resign       give up
+  save FILE    save the game as .kif or .csa
+  resign       resign the game
   quit         leave"""
-
-SHOWN_CANDIDATES: Final = 5
 
 
 class TerminalGame:
-    """One game of a person against another player."""
+    """A game of a person against an opponent."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class TerminalGame:
         self.color = color
         self.lettering: Lettering = lettering
         self.game = game or ShogiGame()
-        self._verdict: str | None = None
+        self._result: str | None = None
         self._commands: dict[str, Callable[[str], bool]] = {
             "moves": self._list_moves,
             "hint": self._hint,
@@ -60,29 +59,29 @@ class TerminalGame:
         }
 
     def play(self, ask: Callable[[str], str]) -> str | None:
-        """Play until the end; `ask` gets a prompt and returns a line, or raises EOFError.
+        """Play until the end and return the result as text; None if the person left.
 
-        Returns how it ended, in words; None if the person left.
+        `ask` takes a prompt and returns the line that was typed, or raises EOFError.
         """
         self.console.print(Text(f"You are {_name(self.color)}. Type help for help."))
-        while (verdict := self._verdict or self._judge(self.game.outcome())) is None:
+        while (result := self._result or self._result_of(self.game.outcome())) is None:
             if self.game.turn != self.color:
-                self._answer()
+                self._play_opponent()
                 continue
             self._show()
             if not self._take_turn(ask):
                 return None
         self._show()
-        self.console.print(Text(verdict, style="bold"))
-        self._after_the_end(ask)
-        return verdict
+        self.console.print(Text(result, style="bold"))
+        self._offer_saving(ask)
+        return result
 
-    def _after_the_end(self, ask: Callable[[str], str]) -> None:
-        """The game can still be saved; anything else leaves."""
+    def _offer_saving(self, ask: Callable[[str], str]) -> None:
+        """Save the finished game on request; any other input leaves."""
         while True:
             try:
-                word, _, name = ask("save FILE, or Enter to leave> ").strip().partition(" ")
-                if word != "save":
+                command, _, name = ask("save FILE, or Enter to leave> ").strip().partition(" ")
+                if command != "save":
                     return
                 self._save(name.strip())
             except (EOFError, KeyboardInterrupt):
@@ -91,18 +90,18 @@ class TerminalGame:
                 self.console.print(Text(str(error), style="red"))
 
     def _take_turn(self, ask: Callable[[str], str]) -> bool:
-        """Ask until a move is made or the game is over; False if the person leaves."""
+        """Prompt until a move is made or the game is over; return False if the person leaves."""
         while True:
             try:
                 line = ask("your move> ").strip()
             except (EOFError, KeyboardInterrupt):
                 return False
-            word, _, rest = line.partition(" ")
-            if word in ("quit", "exit", "q"):
+            command, _, rest = line.partition(" ")
+            if command in ("quit", "exit", "q"):
                 return False
             try:
-                if word in self._commands:
-                    if self._commands[word](rest.strip()):
+                if command in self._commands:
+                    if self._commands[command](rest.strip()):
                         return True
                 elif line:
                     self.game.push(line)
@@ -112,20 +111,20 @@ class TerminalGame:
             except KeiseiError as error:
                 self.console.print(Text(str(error), style="red"))
 
-    def _answer(self) -> None:
-        thought = self.opponent.think(self.game)
+    def _play_opponent(self) -> None:
+        analysis = self.opponent.analyze(self.game)
         answer = self.opponent.choose(self.game)
         if isinstance(answer, Ending):
-            self._verdict = self._end_of(answer)
+            self._result = self._ended_by_opponent(answer)
             return
         self.game.push(answer)
         text = f"{self.opponent.name} plays {answer.usi}"
-        if thought is not None:
-            text += f", it expects {(1 + thought.value) / 2:.0%} of the points"
+        if analysis is not None:
+            text += f", it expects {analysis.chances(analysis.turn):.0%} of the points"
         self.console.print(Text(text))
 
-    def _end_of(self, answer: Ending) -> str:
-        """The verdict where the opponent ends the game instead of moving."""
+    def _ended_by_opponent(self, answer: Ending) -> str:
+        """Return the result where the opponent ends the game instead of moving."""
         winner = answer.winner(self.game.turn)
         how = f"{self.opponent.name}: {answer.value}"
         if winner is None:
@@ -146,13 +145,15 @@ class TerminalGame:
         return False
 
     def _hint(self, _: str) -> bool:
-        thought = self.opponent.think(self.game)
-        text = f"{self.opponent.name} has no opinion" if thought is None else _candidates(thought)
-        self.console.print(Text(text))
+        analysis = self.opponent.analyze(self.game)
+        if analysis is None:
+            self.console.print(Text(f"{self.opponent.name} has no network"))
+        else:
+            self.console.print(Text(_text(analysis.candidates[:SHOWN_CANDIDATES])))
         return False
 
     def _take_back(self, _: str) -> bool:
-        """Back to before the person's last move."""
+        """Go back to before the person's last move."""
         if len(self.game.moves) < 2:
             self.console.print(Text("there is nothing to take back", style="red"))
             return False
@@ -166,11 +167,11 @@ class TerminalGame:
         if outcome is None or outcome.termination is not Termination.DECLARATION:
             self.console.print(Text("the rule is not fulfilled: nothing declared", style="red"))
             return False
-        self._verdict = self._judge(outcome)
+        self._result = self._result_of(outcome)
         return True
 
     def _resign(self, _: str) -> bool:
-        self._verdict = "You lose: you resigned."
+        self._result = "You lose: you resigned."
         return True
 
     def _save(self, name: str) -> bool:
@@ -183,7 +184,7 @@ class TerminalGame:
         self.console.print(Text(f"saved to {name}"))
         return False
 
-    def _judge(self, outcome: Outcome | None) -> str | None:
+    def _result_of(self, outcome: Outcome | None) -> str | None:
         if outcome is None:
             return None
         how = outcome.termination.words
@@ -192,9 +193,10 @@ class TerminalGame:
         return f"You {'win' if outcome.winner == self.color else 'lose'}: {how}."
 
 
-def _candidates(thought: Thought) -> str:
-    shown = thought.candidates[:SHOWN_CANDIDATES]
-    return ", ".join(f"{candidate.move.usi} {candidate.probability:.0%}" for candidate in shown)
+def _text(candidates: Iterable[Candidate]) -> str:
+    return ", ".join(
+        f"{candidate.move.usi} {candidate.probability:.0%}" for candidate in candidates
+    )
 
 
 def _name(color: Color) -> str:

@@ -1,4 +1,4 @@
-r"""Games in and out of a session, as files or as pasted text: KIF, KI2, CSA, SFEN.
+r"""Reading and writing sessions as files or pasted text: KIF, KI2, CSA, SFEN.
 
 >>> session = read_session("position startpos moves 7g7f 3c3d".encode())
 >>> session.length, write_session(session, "sfen")
@@ -15,10 +15,10 @@ from keisei.shogi.notation.files import games_as_bytes, read_first_game
 from keisei.shogi.notation.reader import UTF8, decode
 
 FORMATS: Final = ("kif", "csa", "sfen")
-"""What a session can be written as."""
+"""Formats that a session can be written in."""
 
 MAX_GAME_BYTES: Final = 256 << 10
-"""Of a game that is read: the largest of professional games with comments have a tenth."""
+"""Largest file that is read; professional games with comments have at most a tenth of it."""
 
 TOO_LARGE: Final = f"a game has at most {MAX_GAME_BYTES >> 10} kB"
 
@@ -29,7 +29,7 @@ _KIF_MOVES: Final = re.compile(r"^\s*1\s+\S", re.M)
 
 
 def write_session(session: GameSession, kind: str) -> bytes:
-    """The content of a file with the game; `kind` is one of `FORMATS`."""
+    """Return the content of a file with the game; `kind` is one of `FORMATS`."""
     if kind == "sfen":
         return f"{session.game.usi_position()}\n".encode()
     if kind not in FORMATS:
@@ -37,25 +37,25 @@ def write_session(session: GameSession, kind: str) -> bytes:
     record = session.record()
     try:
         return games_as_bytes([record], f"game.{kind}")
-    except NotationError:  # a name that Shift-JIS lacks
+    except NotationError:  # a name with characters that Shift-JIS lacks
         return games_as_bytes([record], f"game.{kind}", UTF8)
 
 
 def read_session(data: bytes, name: str = "") -> GameSession:
-    """The game of a file, or the first of several; the look of it decides where `name` does not.
+    """Read a game, the first of several; the format is recognised if `name` does not say it.
 
     Raises:
-        KeiseiError: It is no game, or too large; the message says what is wrong, and in which line.
+        KeiseiError: The file is invalid or too large; the message says why, and in which line.
     """
     if len(data) > MAX_GAME_BYTES:
         raise NotationError(TOO_LARGE)
     suffix = PurePath(name).suffix.lower()
     if suffix in _PLAIN:
-        name = f"text{_suffix_by_look(decode(data))}"
+        name = f"text{_recognised_suffix(decode(data))}"
     return GameSession.from_record(read_first_game(data, PurePath(name).name))
 
 
-def _suffix_by_look(text: str) -> str:
+def _recognised_suffix(text: str) -> str:
     if _SFEN.match(text):
         return ".sfen"
     return ".csa" if _CSA.search(text) else ".kif" if _KIF_MOVES.search(text) else ".ki2"

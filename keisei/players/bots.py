@@ -1,17 +1,17 @@
-"""Fixed opponents that need no network.
+"""Bots: fixed opponents without a network.
 
-A bot that may change has a `VERSION`, which is part of its identity. It is raised by every change
-after which the bot may choose other moves: games that were stored before then count for the old
-bot, not for the new one.
+A bot that may change has a `VERSION`, which is part of its identity. Every change after which it
+may choose other moves raises it: games that were stored before count for the old bot.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from keisei.errors import KeiseiError
-from keisei.players.player import Columns, Player
+from keisei.players.player import LegalIndices, Player
 from keisei.search.alphabeta import AlphaBeta
 from keisei.shogi.material import greedy_legal_indices
 from keisei.shogi.rng import seed_rng_states
@@ -19,27 +19,31 @@ from keisei.shogi.vector import VectorShogi
 
 
 class RandomPlayer:
-    """Any legal move, all equally likely: the anchor of every rating. It will never change."""
+    """Plays uniformly random legal moves: the anchor of all ratings. It will never change."""
 
     name = identity = "random"
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        """Throw the dice."""
+    def choose(
+        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+    ) -> LegalIndices:
+        """Sample a legal move for each game."""
         return random.integers(env.legal_counts[games])
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 class GreedyPlayer:
-    """The move that wins most material at once, ties at random; it looks one ply ahead."""
+    """Plays the move that gains most material at once, ties at random."""
 
     VERSION: Final = 1
     name = "greedy"
     identity = f"{name} v{VERSION}"
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        """Take what there is."""
+    def choose(
+        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+    ) -> LegalIndices:
+        """Choose the move with the largest gain for each game."""
         legal_indices = np.zeros(len(games), dtype=np.int64)
         greedy_legal_indices(
             env.positions[games],
@@ -51,18 +55,18 @@ class GreedyPlayer:
         return legal_indices
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
-class Careless:
-    """Another player who makes a random move now and then: a rung between two bots."""
+class RandomizedPlayer:
+    """Another player with a share of random moves: a rung between two bots."""
 
     def __init__(self, player: Player, share: float) -> None:
         """Make a player.
 
         Args:
-            player: who plays the other moves.
-            share: how many of its moves are random, from 0 to 1.
+            player: chooses the other moves.
+            share: probability of a random move, from 0 to 1.
         """
         if not 0.0 <= share <= 1.0:
             raise KeiseiError(f"the share of random moves is {share:g}, it must be from 0 to 1")
@@ -71,22 +75,24 @@ class Careless:
         self._player = player
         self._share = share
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        """Throw the dice for each game, then for the moves."""
+    def choose(
+        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+    ) -> LegalIndices:
+        """Sample which games get a random move; the player chooses in the others."""
         is_random = random.random(len(games)) < self._share
         legal_indices = random.integers(env.legal_counts[games])
-        thinking = np.flatnonzero(~is_random)
-        if len(thinking):
-            legal_indices[thinking] = self._player.choose(env, games[thinking], random)
+        others = np.flatnonzero(~is_random)
+        if len(others):
+            legal_indices[others] = self._player.choose(env, games[others], random)
         return legal_indices
 
     def close(self) -> None:
-        """Let go of what the player holds."""
+        """Close the other player."""
         self._player.close()
 
 
 class AlphaBetaPlayer:
-    """Looks a few plies ahead, over material; `threads` share the games."""
+    """Plays by alpha-beta search over material; `threads` share the games."""
 
     VERSION: Final = 1
 
@@ -97,28 +103,29 @@ class AlphaBetaPlayer:
         self.name += f",quiet={quiet_plies}" if quiet_plies else ""
         self.name += f",margin={margin}" if margin else ""
         self.identity = f"{self.name} v{self.VERSION}"
-        self._searchers = [
+        self._searches = [
             AlphaBeta(depth, quiet_plies=quiet_plies, margin=margin) for _ in range(threads)
         ]
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        """Search each game for itself."""
-        rng_states = seed_rng_states(
-            random, len(games)
-        )  # drawn here: the same for any number of threads
+    def choose(
+        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+    ) -> LegalIndices:
+        """Search each game on its own."""
+        # Drawn here, so that they are the same for any number of threads.
+        rng_states = seed_rng_states(random, len(games))
         legal_indices = np.zeros(len(games), dtype=np.int64)
 
         def search(part: int) -> None:
-            mine = slice(part, None, len(self._searchers))
-            legal_indices[mine] = self._searchers[part].search(
+            mine = slice(part, None, len(self._searches))
+            legal_indices[mine] = self._searches[part].search(
                 env.positions[games[mine]],
                 env.legal_actions[games[mine]],
                 env.legal_counts[games[mine]],
                 rng_states[mine],
             )[0]
 
-        parts = range(min(len(self._searchers), len(games)))
+        parts = range(min(len(self._searches), len(games)))
         if self._threads is None:
             search(0)
         else:

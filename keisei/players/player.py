@@ -1,4 +1,4 @@
-"""What a player is: somebody who chooses moves for many games at once."""
+"""The `Player` protocol: chooses moves for any number of games at once."""
 
 from typing import Final, Protocol
 
@@ -8,17 +8,16 @@ import numpy.typing as npt
 from keisei.shogi.vector import VectorShogi
 
 RESIGNS: Final = -1
-"""The player gives the game up."""
+"""In place of a legal index: the player resigns."""
 
 BROKE_RULES: Final = -2
-"""The player answered with a move that is illegal, or no move at all."""
+"""In place of a legal index: the player's move was illegal, or not a move."""
 
 FAILED: Final = -3
-"""The player did not answer: its program died, or thought for too long."""
+"""In place of a legal index: the player did not answer. Its program died, or timed out."""
 
-
-Columns = npt.NDArray[np.int64]
-"""``[G]``: for each of some games a legal_index of its legal list, or a code of `choices`."""
+LegalIndices = npt.NDArray[np.int64]
+"""``[G]``: for each game an index into its legal list, or `RESIGNS`, `BROKE_RULES`, `FAILED`."""
 
 
 class Player(Protocol):
@@ -26,14 +25,16 @@ class Player(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name shown to people."""
 
     @property
     def identity(self) -> str:
-        """What it is, exactly: players with the same identity are of the same strength."""
+        """Exact description: players with the same identity have the same strength."""
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        """Choose a legal index for each of the `games`, or one of the codes below 0."""
+    def choose(
+        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+    ) -> LegalIndices:
+        """Choose a move for each of the `games`, which are indices ``[G]`` of the environment."""
 
     def close(self) -> None:
-        """Let go of what it holds: processes, threads, memory."""
+        """Release processes, threads and memory."""

@@ -1,4 +1,4 @@
-"""A USI engine as a player of many games at once: some processes, among which games are shared.
+"""A USI engine as a player of many games at once: the games are shared among some processes.
 
 >>> from keisei.usi.client import Limit
 >>> player = UsiPlayer(UsiSettings(command=("gpsusi",), limit=Limit(depth=2)))  # doctest: +SKIP
@@ -15,33 +15,32 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from keisei.doctor import usable_cpus
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
 from keisei.players.player import BROKE_RULES, FAILED, RESIGNS
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
 from keisei.shogi.vector import VectorShogi
+from keisei.system import usable_cpus
 from keisei.usi.client import UsiEngine, UsiEngineError, UsiSettings
 
-MOST_FAILURES: Final = 3
-"""After so many processes in a row that failed at their first move, the engine is given up."""
+MAX_FAILURES: Final = 3
+"""Processes in a row that may fail at their first move before the engine is given up."""
 
 logger = logging.getLogger(__name__)
 
 
 class UsiPlayer:
-    """Chooses moves for many games. What it is asked at the same time, it thinks about in turn.
+    """Chooses moves by some processes of a USI engine.
 
-    A process thinks about one game after the other and is sent the whole game each time, so any
-    process can take any game. An engine that fails loses that game; the next one gets a new
-    process.
+    A process searches one game after the other and is sent the whole game each time, so any process
+    can take any game. An engine that fails loses that game; the next game gets a new process.
     """
 
     name: str
-    """What it is called in tables."""
+    """Name in tables."""
 
     identity: str
-    """What it calls itself, its options and its limit, in one line: what its rating belongs to."""
+    """The engine's own name, its options and its limit, in one line."""
 
     def __init__(
         self, settings: UsiSettings, *, name: str | None = None, processes: int | None = None
@@ -49,16 +48,16 @@ class UsiPlayer:
         """Start one process, so that mistakes show at once; the others start when needed.
 
         Args:
-            settings: which engine, set up how.
-            name: what it is called in tables; what it calls itself if None.
-            processes: how many run side by side; one for each usable CPU if None.
+            settings: command, options and limit of the engine.
+            name: name in tables; the engine's own if None.
+            processes: number of processes; one for each usable CPU if None.
         """
         if processes is None:
             processes = usable_cpus()
         if processes < 1:
             raise KeiseiError(f"an engine needs at least 1 process, not {processes}")
-        self._seats = [_Seat(settings) for _ in range(processes)]
-        engine = self._seats[0].occupied()
+        self._slots = [_Slot(settings) for _ in range(processes)]
+        engine = self._slots[0].running_engine()
         options = "".join(f" {option}={value}" for option, value in settings.options)
         self.name = name or engine.name
         self.identity = f"{engine.name}{options} {settings.limit}"
@@ -66,38 +65,38 @@ class UsiPlayer:
     def choose(
         self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
     ) -> npt.NDArray[np.int64]:
-        """``[B]``: for each of the `games` a legal_index of its legal list, or a code of `choices`.
+        """Choose a legal index, or a code below 0, for each of the `games`, ``[G]``.
 
-        `random` is there because all players have it; engines draw their own numbers.
+        `random` is not used: engines have their own generators.
         """
         legal_indices = np.full(len(games), FAILED, dtype=np.int64)
-        shares: list[list[_Question]] = [[] for _ in self._seats]
-        for place, number in enumerate(games.tolist()):
-            shares[place % len(shares)].append(_Question(place, number, env.game(number)))
+        shares: list[list[_Request]] = [[] for _ in self._slots]
+        for row, number in enumerate(games.tolist()):
+            shares[row % len(shares)].append(_Request(row, number, env.game(number)))
 
-        def play(seat: _Seat, share: list[_Question]) -> None:
-            for question in share:
-                # Of a game's first two plies one is this player's first.
-                is_first = len(question.game.actions) <= env.opening_plies + 1
-                answer = seat.ask(question, is_first=is_first)
+        def play(slot: _Slot, share: list[_Request]) -> None:
+            for request in share:
+                # One of a game's first two plies is this player's first.
+                is_first = len(request.game.actions) <= env.opening_plies + 1
+                answer = slot.answer(request, is_first=is_first)
                 if answer is not None:
-                    legal_indices[question.place] = self._legal_index(env, question, answer)
+                    legal_indices[request.row] = self._legal_index(env, request, answer)
 
         try:
-            _side_by_side(
-                partial(play, seat, share)
-                for seat, share in zip(self._seats, shares, strict=True)
+            _run_in_threads(
+                partial(play, slot, share)
+                for slot, share in zip(self._slots, shares, strict=True)
                 if share
             )
-        except BaseException:  # after an interrupt some may still be thinking
-            for seat in self._seats:
-                seat.kill()
+        except BaseException:  # after an interrupt, engines may still be searching
+            for slot in self._slots:
+                slot.kill()
             raise
         return legal_indices
 
     def close(self) -> None:
         """End all processes. May be called more than once."""
-        _side_by_side(seat.close for seat in self._seats)
+        _run_in_threads(slot.close for slot in self._slots)
 
     def __enter__(self) -> Self:
         return self
@@ -106,14 +105,14 @@ class UsiPlayer:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.identity!r}, {len(self._seats)} processes>"
+        return f"<{type(self).__name__} {self.identity!r}, {len(self._slots)} processes>"
 
-    def _legal_index(self, env: VectorShogi, question: "_Question", answer: str) -> int:
-        """What an answer means. The rules are the environment's, whatever the engine thinks.
+    def _legal_index(self, env: VectorShogi, request: "_Request", answer: str) -> int:
+        """Return the legal index of an answer, or a code below 0, by the rules of the environment.
 
-        A declaration is never right: where it would be, the environment has ended the game.
+        A declaration is always wrong: where it is right, the environment has ended the game.
         """
-        number, game = question.number, question.game
+        number, game = request.number, request.game
         if answer == "resign":
             return RESIGNS
         try:
@@ -125,20 +124,20 @@ class UsiPlayer:
         return int(np.flatnonzero(legal == game.actions[-1])[0])
 
 
-class _Question(NamedTuple):
-    """A game to move in."""
+class _Request(NamedTuple):
+    """A game to choose a move for."""
 
-    place: int
-    """Where the answer goes."""
+    row: int
+    """Index of the answer."""
 
     number: int
-    """Which game of the environment it is."""
+    """Index of the game in the environment."""
 
     game: ShogiGame
 
 
-class _Seat:
-    """Where one engine process sits, and after it another."""
+class _Slot:
+    """A place for one engine process, and for its successors."""
 
     def __init__(self, settings: UsiSettings) -> None:
         self._settings = settings
@@ -147,34 +146,34 @@ class _Seat:
         self._failures = 0
         self._is_closed = False
 
-    def occupied(self) -> UsiEngine:
-        """The engine that sits here, a new one where none is running."""
+    def running_engine(self) -> UsiEngine:
+        """Return the running engine; start one where none is running."""
         if self._engine is None or not self._engine.is_running:
             self._require_open()
             engine = UsiEngine(self._settings)
             self._has_answered = False
             self._engine = engine
-            if self._is_closed:  # while the engine started: who closed did not see it
+            if self._is_closed:  # closed while the engine started
                 engine.kill()
                 self._require_open()
         return self._engine
 
-    def ask(self, question: _Question, *, is_first: bool) -> str | None:
-        """The engine's answer, None if it failed; raises when there is no hope."""
-        sfen = format_sfen(question.game.start)
+    def answer(self, request: _Request, *, is_first: bool) -> str | None:
+        """Return the engine's answer, None if it failed; raise after too many failures."""
+        sfen = format_sfen(request.game.start)
         start = "startpos" if sfen == STARTPOS_SFEN else sfen
         try:
-            engine = self.occupied()
+            engine = self.running_engine()
             if is_first:
                 engine.new_game()
-            answer = engine.best_move(start, [move.usi for move in question.game.moves])
+            answer = engine.best_move(start, [move.usi for move in request.game.moves])
         except UsiEngineError as error:
             self._require_open()
-            logger.warning("game %d: %s", question.number, error)
+            logger.warning("game %d: %s", request.number, error)
             self._failures = 0 if self._has_answered else self._failures + 1
-            if self._failures == MOST_FAILURES:
+            if self._failures == MAX_FAILURES:
                 raise UsiEngineError(
-                    f"given up after {MOST_FAILURES} processes that failed at their first move; "
+                    f"given up after {MAX_FAILURES} processes that failed at their first move; "
                     f"the last one: {error}"
                 ) from error
             return None
@@ -182,26 +181,26 @@ class _Seat:
         return answer
 
     def close(self) -> None:
-        """End the engine; none will sit here any more."""
+        """End the engine; no other will be started."""
         self._is_closed = True
         if self._engine is not None:
             self._engine.close()
 
     def kill(self) -> None:
-        """The same, at once."""
+        """Kill the engine; no other will be started."""
         self._is_closed = True
         if self._engine is not None:
             self._engine.kill()
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise UsiEngineError("the engine is asked for a move after it was closed")
+            raise UsiEngineError("the engine was closed: it cannot choose a move")
 
 
-def _side_by_side(calls: Iterable[Callable[[], None]]) -> None:
-    """Make all calls, each in a thread; then raise the first error, if there was one.
+def _run_in_threads(calls: Iterable[Callable[[], None]]) -> None:
+    """Make all calls, each in a thread of its own; then raise the first error, if there was one.
 
-    Daemons, as after an interrupt they must not keep the interpreter from ending.
+    Daemon threads, as after an interrupt they must not keep the interpreter from ending.
     """
     errors: list[BaseException] = []
 
@@ -216,6 +215,6 @@ def _side_by_side(calls: Iterable[Callable[[], None]]) -> None:
         thread.start()
     for thread in threads:
         while thread.is_alive():
-            thread.join(0.1)  # a wait without end can't be interrupted on Windows
+            thread.join(0.1)  # without a timeout, it cannot be interrupted on Windows
     if errors:
         raise errors[0]

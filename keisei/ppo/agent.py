@@ -1,4 +1,7 @@
-"""`PPOAgent`: the network, and how it learns from a rollout."""
+"""`PPOAgent`: the learner of the towers. Trains an `ActorCritic` by PPO, with torch.
+
+The loss itself is in `keisei.ppo.losses`, the making of minibatches in `keisei.ppo.losses`.
+"""
 
 import copy
 import logging
@@ -13,21 +16,31 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from keisei import metric_names as metrics
 from keisei.config_schema import AppConfig, PPOConfig
 from keisei.errors import KeiseiError
 from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
+from keisei.network.predictor import weights_checksum
 from keisei.network.towers.device import Compute, choose_compute, learner_device
-from keisei.network.towers.heads import legal_log_probs
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor, model_weights, weight_tensors
-from keisei.network.towers.weights import load_weights
+from keisei.network.towers.model import ActorCritic, legal_log_probs
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.distributed import TorchRanks
-from keisei.ppo.learner import LearnSettings, Ranks, TrainingDivergedError, UpdateStats
+from keisei.ppo.learner import (
+    LearnSettings,
+    Ranks,
+    TrainingDivergedError,
+    UpdateStats,
+    learner_threads,
+)
 from keisei.ppo.losses import (
+    LossMeans,
     LossTerms,
     LossWeights,
+    Minibatch,
+    MinibatchMaker,
     PolicySums,
     entropy,
     explained_variance,
@@ -35,8 +48,6 @@ from keisei.ppo.losses import (
     normalized,
     ppo_loss,
 )
-from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.ppo.resources import learner_threads
 from keisei.ppo.torch_state import (
     TorchProfiler,
     restore_torch_rng,
@@ -51,21 +62,28 @@ logger = logging.getLogger(__name__)
 
 AUTO_CPU_MINIBATCH = 512
 AUTO_GPU_MINIBATCH = 8_192
-SMALLEST_MINIBATCH = 16
+MIN_AUTO_MINIBATCH = 16
 
 
-class _Gradient(IntEnum):
-    """How it went to compute one; of several ranks, the least counts."""
+class _BackwardResult(IntEnum):
+    """The result of a backward pass; the smallest one of all ranks decides for all of them."""
 
-    NO_MEMORY = 0
+    OUT_OF_MEMORY = 0
     NON_FINITE = 1
-    FINE = 2
+    OK = 2
 
 
 def make_agent(
     config: AppConfig, *, seed: int, random: np.random.Generator, ranks: Ranks
 ) -> "PPOAgent":
-    """The agent of one learner, on its device, with the cores that its workers leave to it."""
+    """Build the agent of one learner, on its device, with the cores that its workers leave to it.
+
+    Args:
+        config: the settings of the run.
+        seed: of the initial weights; sets torch's global seed.
+        random: decides the order of samples.
+        ranks: all learners, of which this is one.
+    """
     device = learner_device(config.device.device, ranks.local_rank, ranks.size)
     own = {
         "device": str(device),
@@ -77,7 +95,7 @@ def make_agent(
 
 
 class PPOAgent:
-    """The network under training, its optimizer, and the average of its weights."""
+    """The learner of the towers: a model, its optimizer, and the moving average of its weights."""
 
     def __init__(
         self,
@@ -92,7 +110,7 @@ class PPOAgent:
         self.spec = spec
         self.random = random
         self.ranks = ranks or Ranks()
-        """The learners whose gradients are averaged with these."""
+        """All learners; the gradients of all are averaged before each step of the optimizer."""
 
         self.model: ActorCritic = compute.prepare(build_model(config.model, spec.num_planes))
         compute.compiled(self.model)
@@ -104,10 +122,12 @@ class PPOAgent:
         )
         self.scaler = torch.amp.GradScaler(compute.device.type, enabled=compute.needs_scaler)
         self.average: ActorCritic | None = None
+        """Exponential moving average of the weights, if ``ppo.ema_decay`` is above 0."""
+
         if config.ppo.ema_decay > 0.0:
             self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.stopwatch = Stopwatch()
-        """Runs while the network computes, acting or learning."""
+        """Runs while the model computes, acting or learning."""
 
         self.network = TorchPredictor(self.model, compute, spec, self.stopwatch)
         self.minibatch_size = self._first_minibatch_size()
@@ -116,32 +136,33 @@ class PPOAgent:
 
     @property
     def best_network(self) -> TorchPredictor:
-        """The network to evaluate: the averaged weights where there are any."""
+        """The network to evaluate: with the averaged weights if there are any."""
         best = self.average if self.average is not None else self.model
         return TorchPredictor(best, self.compute, self.spec)
 
     @property
     def fingerprint(self) -> int:
-        """A number that tells these weights from others."""
-        checksum = 0
-        for tensor in self.model.state_dict().values():
-            checksum = zlib.crc32(tensor.detach().cpu().contiguous().numpy().tobytes(), checksum)
-        return checksum
+        """CRC-32 checksum of the weights."""
+        return weights_checksum(self.network.weights())
 
     def join_ranks(self) -> None:
-        """Begin with the weights of the first rank in all of them."""
+        """Give all ranks the weights of the first rank.
+
+        Raises:
+            KeiseiError: The ranks compute in ways that cannot be averaged.
+        """
         if not self.ranks.is_same(zlib.crc32(self.compute.device.type.encode())):
             raise KeiseiError(
-                "some learners compute on another kind of device than others: set device.device"
+                "the learners compute on different kinds of devices: set device.device"
             )
         if not self.ranks.is_same(self.minibatch_size):
             raise KeiseiError(
-                "the learners take minibatches of different sizes: set ppo.minibatch_size"
+                "the learners have minibatches of different sizes: set ppo.minibatch_size"
             )
         if not self.ranks.is_same(int(self.compute.needs_scaler)):
             raise KeiseiError(
-                "some learners compute in float16 and others do not, so that their gradients have "
-                "no common scale: set device.mixed_precision to off, bf16 or fp16"
+                "some learners compute in float16 and others do not, so their gradients have "
+                "different scales: set device.mixed_precision to off, bf16 or fp16"
             )
         if isinstance(self.ranks, TorchRanks):
             for model in (self.model, self.average):
@@ -149,13 +170,13 @@ class PPOAgent:
                     self.ranks.broadcast_weights(model)
 
     def stay_together(self) -> None:
-        """Take the first rank's weights again, should others have become unlike them.
+        """Give all ranks the weights of the first rank again if they have diverged.
 
-        The same processors compute the same from the same gradients; different ones may round
-        differently, and that adds up.
+        Equal processors compute equal weights from equal gradients; different ones may round
+        differently, and the differences add up.
         """
         if self.ranks.size > 1 and not self.ranks.is_same(self.fingerprint):
-            logger.warning("the learners' weights are no longer the same: all take the first's")
+            logger.warning("the learners' weights have diverged: all take those of the first")
             self.join_ranks()
 
     def learn(
@@ -164,10 +185,15 @@ class PPOAgent:
         settings: LearnSettings,
         on_epoch: Callable[[int], None] = lambda epoch: None,
     ) -> UpdateStats:
-        """Improve the network by the experience of a finished rollout.
+        """Train on a finished rollout, for all epochs or until ``ppo.target_kl`` is exceeded.
+
+        Args:
+            buffer: the rollout, with advantages and returns.
+            settings: learning rate and entropy weight of this update.
+            on_epoch: called with the number of each epoch, from 0, when it is over.
 
         Raises:
-            TrainingDivergedError: The loss has been non-finite for too long.
+            TrainingDivergedError: ``ppo.nan_limit`` minibatches in a row had a non-finite loss.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate
@@ -177,28 +203,31 @@ class PPOAgent:
             entropy=settings.entropy_weight,
             ema_kl=self.settings.ema_kl,
         )
-        totals = _Averages()
+        losses = LossMeans()
         epochs_done = 0
         for epoch in range(self.settings.epochs):
-            is_near = self._learn_epoch(buffer, weights, totals)
+            is_near = self._learn_epoch(buffer, weights, losses)
             epochs_done += 1
             on_epoch(epoch)
             if not is_near:
                 break
         self._update_average()
-        metrics = totals.means()
+        figures = losses.means()
         values = torch.from_numpy(buffer.values[buffer.learns_value])
         returns = torch.from_numpy(buffer.returns[buffer.learns_value])
-        metrics["losses/explained_variance"] = explained_variance(values, returns)
-        metrics = dict(zip(metrics, self.ranks.means(list(metrics.values())), strict=True))
-        metrics["charts/learning_rate"] = settings.learning_rate
-        metrics["charts/entropy_weight"] = settings.entropy_weight
-        metrics["charts/minibatch_size"] = float(self.minibatch_size)
-        metrics["charts/epochs_done"] = float(epochs_done)
-        return UpdateStats(metrics, totals.samples * self.ranks.size)
+        figures[metrics.EXPLAINED_VARIANCE] = explained_variance(values, returns)
+        figures = dict(zip(figures, self.ranks.means(list(figures.values())), strict=True))
+        figures[metrics.LEARNING_RATE] = settings.learning_rate
+        figures[metrics.ENTROPY_WEIGHT] = settings.entropy_weight
+        figures[metrics.MINIBATCH_SIZE] = float(self.minibatch_size)
+        figures[metrics.EPOCHS_DONE] = float(epochs_done)
+        return UpdateStats(figures, losses.samples * self.ranks.size)
 
     def state(self) -> dict[str, Any]:
-        """Everything that learning depends on: plain values and arrays."""
+        """Everything that learning depends on, as plain values and arrays, for a checkpoint.
+
+        On a CPU the arrays share the memory of the weights and moments: copy them to keep them.
+        """
         state: dict[str, Any] = {
             "model": model_weights(self.model),
             "optimizer": to_arrays(self.optimizer.state_dict()),
@@ -212,14 +241,18 @@ class PPOAgent:
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned."""
+        """Restore what `state` returned.
+
+        Raises:
+            KeiseiError: The state belongs to another network.
+        """
         try:
             self.model.load_state_dict(weight_tensors(state["model"]))
         except RuntimeError as error:
             raise KeiseiError(
-                "the network of the checkpoint is another one than the settings ask for; a run "
-                "keeps its network. To continue with other settings, start a new run with "
-                "run.start_from set to this one"
+                "the network of the checkpoint is not the one of the settings; a run keeps its "
+                "network. To continue with other settings, start a new run with run.start_from "
+                "set to this one"
             ) from error
         self.optimizer.load_state_dict(to_tensors(state["optimizer"]))
         self._lay_out_moments()
@@ -231,9 +264,10 @@ class PPOAgent:
         restore_torch_rng(to_tensors(state["torch_rng"]))
 
     def _lay_out_moments(self) -> None:
-        """Put the optimizer's moments into the memory layout of their weights.
+        """Give the optimizer's moments the memory layout of their weights, such as channels_last.
 
-        Optimizers are faster, and some of their kernels only right, if both are laid out alike.
+        Checkpoints keep no layout. Optimizers are faster, and some of their kernels only correct,
+        if both have the same one.
         """
         for parameter, moments in self.optimizer.state.items():
             for name, moment in moments.items():
@@ -241,7 +275,11 @@ class PPOAgent:
                     moments[name] = torch.empty_like(parameter.detach()).copy_(moment)
 
     def start_from(self, stored: StoredNetwork) -> None:
-        """Begin with the weights of a network that was trained before, perhaps on other planes."""
+        """Start with the weights of a trained network, which may read other planes.
+
+        Raises:
+            WeightsError: They do not fit the model.
+        """
         notes = load_weights(
             self.model,
             weight_tensors(stored.weights),
@@ -250,12 +288,12 @@ class PPOAgent:
         )
         if self.average is not None:
             self.average.load_state_dict(self.model.state_dict())
-        logger.info("the weights are those of %s", stored.path)
+        logger.info("starting with the weights of %s", stored.path)
         for note in notes:
             logger.info("%s", note)
 
     def facts(self) -> dict[str, Any]:
-        """Sizes, device and versions, for the record of the run."""
+        """Sizes, device and torch version, for the record of the run."""
         compute = self.compute
         return {
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
@@ -268,28 +306,28 @@ class PPOAgent:
         }
 
     def profiler(self, directory: Path) -> TorchProfiler:
-        """A profiler of updates, which writes into `directory`."""
+        """Make a profiler of updates that writes into `directory`."""
         return TorchProfiler(directory)
 
     def _learn_epoch(
-        self, buffer: ExperienceBuffer, weights: LossWeights, totals: "_Averages"
+        self, buffer: ExperienceBuffer, weights: LossWeights, losses: LossMeans
     ) -> bool:
-        """One pass over the rollout; False if it stopped because the policy had moved too far."""
+        """Train on each sample once; return False if ``ppo.target_kl`` was exceeded on the way."""
         order = buffer.sample_order(self.random)
-        # All ranks take the same number of steps, or some would wait for others forever.
+        # All ranks take the same number of steps: a rank with more would wait forever.
         order = order[: self.ranks.all_min(len(order))]
         start = 0
         while start < len(order):
             indices = order[start : start + self.minibatch_size]
             sums = self._policy_sums(buffer, indices)
-            terms, how = self._backward(buffer, indices, weights, sums)
-            how = _Gradient(self.ranks.all_min(how))
-            if how is _Gradient.NO_MEMORY:
+            terms, result = self._backward(buffer, indices, weights, sums)
+            result = _BackwardResult(self.ranks.all_min(result))
+            if result is _BackwardResult.OUT_OF_MEMORY:
                 self._shrink_minibatch()
                 continue
             assert terms is not None
-            grad_norm = self._step(how)
-            totals.add(terms, grad_norm, len(indices))
+            grad_norm = self._step(result)
+            losses.add(terms, grad_norm, len(indices))
             start += len(indices)
             target = self.settings.target_kl
             if target is not None and self.ranks.means([float(terms.approx_kl)])[0] > target:
@@ -299,7 +337,7 @@ class PPOAgent:
     def _policy_sums(
         self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64]
     ) -> PolicySums | None:
-        """Sums over the minibatches of all ranks; None for one rank, which needs no others."""
+        """Sum up the minibatches of all ranks; None if there is only one rank."""
         if self.ranks.size == 1:
             return None
         learns = buffer.learns_policy.reshape(-1)[indices]
@@ -308,18 +346,18 @@ class PPOAgent:
         return PolicySums(*self.ranks.sums(own))
 
     def _shrink_minibatch(self) -> None:
-        """Halve a minibatch that the device's memory could not hold, if it may choose its size."""
-        if self.settings.minibatch_size != "auto" or self.minibatch_size <= SMALLEST_MINIBATCH:
-            raise self._no_memory()
+        """Halve the minibatch size after the device ran out of memory, if the size is ``auto``."""
+        if self.settings.minibatch_size != "auto" or self.minibatch_size <= MIN_AUTO_MINIBATCH:
+            raise self._out_of_memory()
         self.optimizer.zero_grad(set_to_none=True)
         self.minibatch_size //= 2
         if self.compute.device.type == "cuda":
             torch.cuda.empty_cache()
-        logger.warning("out of memory: minibatches are now of %d samples", self.minibatch_size)
+        logger.warning("out of memory: the minibatch size is now %d", self.minibatch_size)
 
-    def _no_memory(self) -> KeiseiError:
+    def _out_of_memory(self) -> KeiseiError:
         return KeiseiError(
-            f"{self.compute.device} has no memory for a minibatch of {self.minibatch_size}; "
+            f"{self.compute.device} is out of memory with a minibatch of {self.minibatch_size}; "
             "set ppo.minibatch_size to a smaller number or to auto, or use a smaller model"
         )
 
@@ -329,8 +367,11 @@ class PPOAgent:
         indices: npt.NDArray[np.int64],
         weights: LossWeights,
         sums: PolicySums | None,
-    ) -> tuple[LossTerms | None, _Gradient]:
-        """Compute the gradient of a minibatch. Nothing here waits for other ranks: it may fail."""
+    ) -> tuple[LossTerms | None, _BackwardResult]:
+        """Compute the gradient of a minibatch.
+
+        It may fail in one rank only, so nothing in here waits for other ranks.
+        """
         self.optimizer.zero_grad(set_to_none=True)
         try:
             minibatch = self._maker.make(buffer, indices)
@@ -338,24 +379,24 @@ class PPOAgent:
                 with self.compute.autocast():
                     terms = self._loss(minibatch, weights, sums)
                 if not bool(torch.isfinite(terms.total)):
-                    return terms, _Gradient.NON_FINITE
+                    return terms, _BackwardResult.NON_FINITE
                 self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
         except torch.OutOfMemoryError:
-            return None, _Gradient.NO_MEMORY
-        return terms, _Gradient.FINE
+            return None, _BackwardResult.OUT_OF_MEMORY
+        return terms, _BackwardResult.OK
 
-    def _step(self, how: _Gradient) -> float:
-        """One step of the optimizer, the same in all ranks; returns the norm of the gradient.
+    def _step(self, result: _BackwardResult) -> float:
+        """Take one step of the optimizer, the same in all ranks; return the gradient's norm.
 
-        A loss that is no number, of whichever rank, is skipped and counted.
+        The step is skipped and counted, and NaN returned, if the loss of any rank is non-finite.
         """
-        if how is _Gradient.NON_FINITE:
-            self._skip("the loss is no number")
+        if result is _BackwardResult.NON_FINITE:
+            self._skip("the loss is NaN or infinite")
             return float("nan")
         parameters = list(self.model.parameters())
         with self.stopwatch:
-            # Before they are unscaled: what overflowed in one rank is then infinite in all of
-            # them, and the scalers agree to leave the step out.
+            # Before they are unscaled: what overflowed in one rank is then infinite in all, so the
+            # scalers of all ranks skip the step.
             if isinstance(self.ranks, TorchRanks):
                 self.ranks.average_gradients(parameters)
             self.scaler.unscale_(self.optimizer)
@@ -363,12 +404,12 @@ class PPOAgent:
                 torch.nn.utils.clip_grad_norm_(parameters, self.settings.max_grad_norm)
             )
             if not np.isfinite(grad_norm) and not self.scaler.is_enabled():
-                self._skip("a gradient is no number")
+                self._skip("the gradient is NaN or infinite")
                 return float("nan")
             try:
-                self.scaler.step(self.optimizer)  # by itself skips what overflowed in float16
-            except torch.OutOfMemoryError as error:  # too late to be agreed on
-                raise self._no_memory() from error
+                self.scaler.step(self.optimizer)  # skips the step after an overflow in float16
+            except torch.OutOfMemoryError as error:  # too late to agree on a smaller minibatch
+                raise self._out_of_memory() from error
             self.scaler.update()
         self._bad_minibatches = 0
         return grad_norm
@@ -396,8 +437,8 @@ class PPOAgent:
             ema_kls=ema_kls,
             learns_policy=minibatch.learns_policy,
             weights=weights,
-            # The mean over ranks of such parts is the mean over all samples.
-            number=None if sums is None else max(sums.number, 1.0) / self.ranks.size,
+            # The mean of these sums over all ranks is the mean over all samples.
+            divisor=None if sums is None else max(sums.samples, 1.0) / self.ranks.size,
         )
 
     def _skip(self, reason: str) -> None:
@@ -407,7 +448,7 @@ class PPOAgent:
         if self._bad_minibatches >= self.settings.nan_limit:
             raise TrainingDivergedError(
                 f"{reason}, {self._bad_minibatches} minibatches in a row; the last checkpoint is "
-                "good. A lower ppo.learning_rate or ppo.max_grad_norm usually helps"
+                "good: resume from it. A lower ppo.learning_rate or ppo.max_grad_norm usually helps"
             )
 
     def _update_average(self) -> None:
@@ -422,40 +463,3 @@ class PPOAgent:
         if self.settings.minibatch_size != "auto":
             return self.settings.minibatch_size
         return AUTO_CPU_MINIBATCH if self.compute.device.type == "cpu" else AUTO_GPU_MINIBATCH
-
-
-class _Averages:
-    """Means of the loss terms over the minibatches of an update."""
-
-    def __init__(self) -> None:
-        self.samples = 0
-        self._skipped = 0
-        self._minibatches = 0
-        self._sums: dict[str, float] = {}
-
-    def add(self, terms: LossTerms, grad_norm: float, samples: int) -> None:
-        if not np.isfinite(grad_norm):
-            self._skipped += 1
-            return
-        self.samples += samples
-        self._minibatches += 1
-        for name, value in (
-            ("losses/total", terms.total),
-            ("losses/policy", terms.policy),
-            ("losses/value", terms.value),
-            ("losses/entropy", terms.entropy),
-            ("losses/ema_kl", terms.ema_kl),
-            ("losses/approx_kl", terms.approx_kl),
-            ("losses/clip_fraction", terms.clip_fraction),
-            ("losses/grad_norm", grad_norm),
-        ):
-            self._sums[name] = self._sums.get(name, 0.0) + _number(value)
-
-    def means(self) -> dict[str, float]:
-        means = {name: total / self._minibatches for name, total in self._sums.items()}
-        means["losses/skipped_minibatches"] = float(self._skipped)
-        return means
-
-
-def _number(value: Tensor | float) -> float:
-    return value.item() if isinstance(value, Tensor) else value

@@ -1,21 +1,88 @@
-"""The PPO loss, term by term, for one minibatch."""
+"""Minibatches and the PPO loss: the samples of a minibatch on the device, the loss term by term."""
 
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from keisei import metric_names as metrics
+from keisei.constants import MAX_LEGAL_MOVES
+from keisei.network.predictor import padded_width
+from keisei.network.towers.device import Compute
+from keisei.network.towers.torch_predictor import planes_tensor
+from keisei.ppo.buffer import ExperienceBuffer
+from keisei.shogi.features import FeatureSpec
+from keisei.shogi.packed import legal_from_packed
+from keisei.shogi.position import new_positions
+
+
+class Minibatch(NamedTuple):
+    """``B`` samples to train on."""
+
+    planes: Tensor  # [B, C, 9, 9]
+    legal: Tensor  # [B, M] int64: legal actions
+    counts: Tensor  # [B]: number of legal actions
+    legal_indices: Tensor  # [B] int64: the action played, as an index into `legal`
+    log_probs: Tensor  # [B]: of that action, when it was played
+    advantages: Tensor  # [B]
+    returns: Tensor  # [B]
+    learns_policy: Tensor  # [B] bool
+
+
+class MinibatchMaker:
+    """Makes minibatches in its own buffers; each minibatch overwrites the one before."""
+
+    def __init__(self, spec: FeatureSpec, compute: Compute) -> None:
+        self.spec = spec
+        self.compute = compute
+        self._scratch = new_positions(2)
+        self._planes = np.empty((0, *spec.shape), dtype=np.float32)
+        self._legal = np.zeros((0, MAX_LEGAL_MOVES), dtype=np.uint16)
+        self._counts = np.zeros(0, dtype=np.int32)
+
+    def make(self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64]) -> Minibatch:
+        """Make the minibatch of the samples at flat `indices` of a finished rollout."""
+        batch = len(indices)
+        if len(self._planes) < batch:
+            self._planes = np.empty((batch, *self.spec.shape), dtype=np.float32)
+            self._legal = np.zeros((batch, MAX_LEGAL_MOVES), dtype=np.uint16)
+            self._counts = np.zeros(batch, dtype=np.int32)
+        packed = buffer.packed.reshape(-1)[indices]
+        planes = self.spec.encode(packed, self._planes[:batch])
+        legal_from_packed(packed, self._legal, self._counts, self._scratch, 0, batch)
+        counts = self._counts[:batch]
+        width = padded_width(counts, MAX_LEGAL_MOVES)
+        legal = self._legal[:batch, :width].astype(np.int64)
+        actions = buffer.actions.reshape(-1)[indices].astype(np.int64)
+        # Beyond its count a row holds old entries, which may equal the action: they come later.
+        legal_indices = np.argmax(legal == actions[:, None], axis=1)
+        return Minibatch(
+            planes=planes_tensor(planes, self.compute),
+            legal=self._tensor(legal),
+            counts=self._tensor(counts),
+            legal_indices=self._tensor(legal_indices),
+            log_probs=self._tensor(buffer.log_probs.reshape(-1)[indices]),
+            advantages=self._tensor(buffer.advantages.reshape(-1)[indices]),
+            returns=self._tensor(buffer.returns.reshape(-1)[indices]),
+            learns_policy=self._tensor(buffer.learns_policy.reshape(-1)[indices]),
+        )
+
+    def _tensor(self, array: npt.NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(array).to(self.compute.device, non_blocking=True)
+
 
 def entropy(log_probs: Tensor) -> Tensor:
-    """Entropy ``[B]`` of rows of log-probabilities, padding included."""
+    """Entropy ``[B]`` in nats of log-probabilities ``[B, M]``; minus infinity is padding."""
     finite = log_probs.masked_fill(log_probs.isinf(), 0.0)
     return -(log_probs.exp() * finite).sum(dim=1)
 
 
 def kl_divergence(log_probs: Tensor, other_log_probs: Tensor) -> Tensor:
-    """KL divergence ``[B]`` of the first distribution from the second, over legal moves."""
+    """KL divergence ``[B]`` of the first distributions ``[B, M]`` from the second ones."""
     padding = log_probs.isinf()
     gap = log_probs.masked_fill(padding, 0.0) - other_log_probs.masked_fill(padding, 0.0)
     return (log_probs.exp() * gap).sum(dim=1)
@@ -23,7 +90,7 @@ def kl_divergence(log_probs: Tensor, other_log_probs: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LossWeights:
-    """What the terms of the loss are multiplied by."""
+    """Clip range of the surrogate, and the factors of the other terms of the loss."""
 
     clip_range: float
     value: float
@@ -33,7 +100,7 @@ class LossWeights:
 
 @dataclass(frozen=True)
 class LossTerms:
-    """The loss and what it is made of, all scalars."""
+    """The loss, its terms, and what is measured along with it; all scalars."""
 
     total: Tensor
     policy: Tensor
@@ -45,24 +112,26 @@ class LossTerms:
 
 
 class PolicySums(NamedTuple):
-    """What several learners add up, so that each scales its part as one would the whole."""
+    """Sums over the minibatches of all learners, to normalize with the statistics of all."""
 
-    number: float
-    """Samples that the policy learns from."""
+    samples: float
+    """Number of samples that the policy is trained on."""
 
     advantages: float
+    """Sum of their advantages."""
+
     squares: float
-    """Of their advantages."""
+    """Sum of the squares of their advantages."""
 
     @property
     def mean(self) -> float:
-        """The mean advantage."""
-        return self.advantages / self.number
+        """Mean advantage."""
+        return self.advantages / self.samples
 
     @property
     def deviation(self) -> float:
-        """The advantages' standard deviation."""
-        return math.sqrt(max(0.0, self.squares / self.number - self.mean**2))
+        """Standard deviation of the advantages."""
+        return math.sqrt(max(0.0, self.squares / self.samples - self.mean**2))
 
 
 def ppo_loss(
@@ -75,19 +144,29 @@ def ppo_loss(
     ema_kls: Tensor | None,
     learns_policy: Tensor,
     weights: LossWeights,
-    number: float | None = None,
+    divisor: float | None = None,
 ) -> LossTerms:
-    """The clipped surrogate, value loss and entropy bonus of ``B`` samples, all arguments ``[B]``.
+    """Clipped surrogate, value loss and entropy bonus of ``B`` samples; all tensors are ``[B]``.
 
-    Samples without `learns_policy` (forced moves) count for the value only; `number` is what sums
-    over the others are divided by, if not by how many they are. The approximate KL divergence is
-    the mean of ``r - 1 - log r``, which is never negative (Schulman, 2020).
+    Samples without `learns_policy`, such as forced moves, count for the value only. The approximate
+    KL divergence is the mean of ``r - 1 - log r``, which is never negative (Schulman, 2020).
+
+    Args:
+        log_probs: of the moves played, by the model under training.
+        old_log_probs: of the same moves, by the network that played them.
+        advantages: of the moves, normalized or not.
+        entropies: of the policy in these positions.
+        value_losses: of the value head.
+        ema_kls: KL divergence from the policy of the averaged weights; None: leave that term out.
+        learns_policy: which samples the policy is trained on.
+        weights: factors of the terms.
+        divisor: of the sums over these samples; None: their number.
     """
     counted = learns_policy.float()
-    divisor = counted.sum().clamp(min=1.0) if number is None else number
+    number = counted.sum().clamp(min=1.0) if divisor is None else divisor
 
     def mean(samples: Tensor) -> Tensor:
-        return (samples * counted).sum() / divisor
+        return (samples * counted).sum() / number
 
     log_ratio = log_probs - old_log_probs
     ratio = log_ratio.exp()
@@ -104,12 +183,13 @@ def ppo_loss(
 
 
 def normalized(advantages: Tensor, learns_policy: Tensor, sums: PolicySums | None = None) -> Tensor:
-    """Advantages scaled so that those that are learned from have mean 0 and deviation 1.
+    """Scale advantages ``[B]`` so that those with `learns_policy` have mean 0 and deviation 1.
 
-    With `sums`, those of all learners together.
+    With `sums` the mean and deviation are those over all learners. Fewer than two samples are
+    returned as they are.
     """
     if sums is not None:
-        if sums.number < 2:
+        if sums.samples < 2:
             return advantages
         return (advantages - sums.mean) / (sums.deviation + 1e-8)
     counted = advantages[learns_policy]
@@ -119,10 +199,48 @@ def normalized(advantages: Tensor, learns_policy: Tensor, sums: PolicySums | Non
 
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
-    """How much of the returns' variance the values explain: 1 all of it, 0 none, below 0 harm."""
+    """Share of the returns' variance that the values explain: at most 1; 0 for constant returns."""
     if not returns.numel():
         return 0.0
     variance = returns.var(unbiased=False)
     if float(variance) == 0.0:
         return 0.0
     return float(1.0 - (returns - values).var(unbiased=False) / variance)
+
+
+class LossMeans:
+    """Means of the loss terms over the minibatches of an update, by metric name."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        """Samples of all minibatches that were not skipped."""
+
+        self._skipped = 0
+        self._minibatches = 0
+        self._sums: dict[str, float] = {}
+
+    def add(self, terms: LossTerms, grad_norm: float, samples: int) -> None:
+        """Add a minibatch; one with a non-finite gradient norm is only counted as skipped."""
+        if not math.isfinite(grad_norm):
+            self._skipped += 1
+            return
+        self.samples += samples
+        self._minibatches += 1
+        for name, value in (
+            (metrics.TOTAL_LOSS, terms.total),
+            (metrics.POLICY_LOSS, terms.policy),
+            (metrics.VALUE_LOSS, terms.value),
+            (metrics.ENTROPY, terms.entropy),
+            (metrics.EMA_KL, terms.ema_kl),
+            (metrics.APPROX_KL, terms.approx_kl),
+            (metrics.CLIP_FRACTION, terms.clip_fraction),
+            (metrics.GRAD_NORM, grad_norm),
+        ):
+            number = value.item() if isinstance(value, Tensor) else value
+            self._sums[name] = self._sums.get(name, 0.0) + number
+
+    def means(self) -> dict[str, float]:
+        """Mean of each term, and the number of skipped minibatches."""
+        means = {name: total / self._minibatches for name, total in self._sums.items()}
+        means[metrics.SKIPPED_MINIBATCHES] = float(self._skipped)
+        return means

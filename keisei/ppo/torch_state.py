@@ -1,4 +1,4 @@
-"""The state of torch as plain arrays, and a profiler of updates."""
+"""The state of torch as plain arrays (optimizers, scalers, generators), and its profiler."""
 
 import logging
 from collections.abc import Mapping
@@ -15,18 +15,12 @@ from keisei.system import write_atomically
 
 logger = logging.getLogger(__name__)
 
-SUMMARY: Final = "summary.txt"
-WARM_UP: Final = 1
-"""Updates before the recorded one: the first is slower than those that follow."""
-
-RECORDED: Final = 1
-"""Updates that are recorded: a trace of one is already large."""
-
-SHOWN_ROWS: Final = 30
-
 
 def to_arrays(state: Any) -> Any:
-    """Replace the tensors of a nested state by arrays, which a checkpoint can hold."""
+    """Replace the tensors of a nested state by arrays, which a checkpoint can hold.
+
+    Arrays of tensors on the CPU share their memory.
+    """
     if isinstance(state, Tensor):
         return state.detach().cpu().numpy()
     if isinstance(state, Mapping):
@@ -37,9 +31,9 @@ def to_arrays(state: Any) -> Any:
 
 
 def to_tensors(state: Any) -> Any:
-    """Undo `to_arrays`; the tensors are on the CPU."""
+    """Replace the arrays of a nested state by tensors on the CPU, which share no memory."""
     if isinstance(state, np.ndarray):
-        return torch.from_numpy(state)
+        return torch.from_numpy(state.copy())  # a copy: optimizers count steps in place
     if isinstance(state, Mapping):
         return {key: to_tensors(value) for key, value in state.items()}
     if isinstance(state, list | tuple):
@@ -48,7 +42,7 @@ def to_tensors(state: Any) -> Any:
 
 
 def torch_rng_state() -> dict[str, Any]:
-    """The states of torch's global generators, on the CPU and on every CUDA device."""
+    """States of torch's global random generators, on the CPU and on every CUDA device."""
     return {
         "cpu": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
@@ -56,9 +50,12 @@ def torch_rng_state() -> dict[str, Any]:
 
 
 def restore_torch_rng(state: Mapping[str, Any]) -> None:
-    """Set torch's global generators to what `torch_rng_state` returned.
+    """Set torch's global random generators to what `torch_rng_state` returned.
 
-    With another number of CUDA devices than before, theirs are left alone, with a warning.
+    If the number of CUDA devices is another one, theirs are left as they are, with a warning.
+
+    Raises:
+        KeiseiError: The state is not one of torch's generators.
     """
     try:
         torch.set_rng_state(state["cpu"])
@@ -67,21 +64,34 @@ def restore_torch_rng(state: Mapping[str, Any]) -> None:
             torch.cuda.set_rng_state_all(state["cuda"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise KeiseiError(
-            f"the saved state is not one of torch's generators: {type(error).__name__}: {error}"
+            f"the saved random state is not one of torch: {type(error).__name__}: {error}"
         ) from error
     if saved != present:
         logger.warning(
-            "random state of %d CUDA devices, but %d are here: theirs is not restored, "
-            "and the run will not continue exactly as it would have",
+            "random states of %d CUDA devices, but %d are here: they are not restored, "
+            "so the run will not be repeated exactly",
             saved,
             present,
         )
 
 
+SUMMARY: Final = "summary.txt"
+"""Name of the file with the table."""
+
+WARM_UP: Final = 1
+"""Updates before the recorded one: the first is slower than those that follow."""
+
+RECORDED: Final = 1
+"""Updates that are recorded: a trace of one is already large."""
+
+SHOWN_ROWS: Final = 30
+
+
 class TorchProfiler:
-    """Records one update with torch.profiler: a trace, and a table of what took longest."""
+    """Records one update: a trace for TensorBoard, and a table of the slowest operations."""
 
     def __init__(self, directory: Path) -> None:
+        """Prepare to write into `directory`, which need not exist."""
         self._directory = directory
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
@@ -93,15 +103,15 @@ class TorchProfiler:
         )
 
     def start(self) -> None:
-        """Begin before the first update."""
+        """Start before the first update."""
         self._profile.start()
 
     def step(self) -> None:
-        """Count an update."""
+        """Mark the end of an update."""
         self._profile.step()
 
     def stop(self) -> None:
-        """End, whether anything was recorded or not."""
+        """Stop, whether anything was recorded or not."""
         self._profile.stop()
 
     def _write(self, recorded: profile) -> None:

@@ -1,1 +1,21 @@
-"""Looking ahead: alpha-beta over material, and tree search over a network."""
+"""Search: alpha-beta over material, tree search over a network, and mates.
+
+>>> from keisei.search import TreeSearch
+"""
+
+from keisei.search.alphabeta import AlphaBeta
+from keisei.search.mates import MateRule, MateSearch
+from keisei.search.mcts import GameSearch, PrincipalVariation, SearchResult, TreeSearch
+from keisei.search.tsume import MateSolver, MateStatus
+
+__all__ = [
+    "AlphaBeta",
+    "GameSearch",
+    "MateRule",
+    "MateSearch",
+    "MateSolver",
+    "MateStatus",
+    "PrincipalVariation",
+    "SearchResult",
+    "TreeSearch",
+]

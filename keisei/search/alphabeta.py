@@ -1,4 +1,7 @@
-"""The alpha-beta bot: searches many positions, each for itself."""
+"""Alpha-beta search over material, of a batch of positions: what the ``alphabeta`` bot plays by.
+
+Negamax with a transposition table, killer moves and a quiescence search of captures.
+"""
 
 from typing import Final, NamedTuple
 
@@ -28,39 +31,39 @@ MATE: Final = 1_000_000
 """The value of a mate on the board, for its winner."""
 
 MATE_LINE: Final = MATE - 1_000
-"""Values beyond this are mates."""
+"""Values above this, and below its negative, are mates."""
 
 INFINITE: Final = 2 * MATE
 MAX_DEPTH: Final = 16
 MAX_QUIET_PLIES: Final = 16
-"""How far captures can be followed beyond the horizon."""
+"""Plies of the quiescence search, at most."""
 
 LEVELS: Final = MAX_DEPTH + MAX_QUIET_PLIES + 2
 TABLE_BITS: Final = 16
-NOTHING, EXACT, AT_LEAST, AT_MOST = range(4)
-"""What an entry of the table says of its position's value."""
+NO_ENTRY, EXACT, LOWER_BOUND, UPPER_BOUND = range(4)
+"""Kind of the value of a transposition table entry."""
 
 _KILLER_BONUS: Final = 50
 _BEST_FIRST: Final = 10_000_000
 
 
 class SearchMemory(NamedTuple):
-    """What a search overwrites. One for each thread; to keep it from move to move saves time."""
+    """Scratch memory and transposition table of one thread; kept from move to move to save time."""
 
     moves: npt.NDArray[np.uint16]
     """``[levels, 1024]``: the moves of each level."""
 
     gains: npt.NDArray[np.int64]
-    """``[levels, 1024]``: what each of them adds to the mover's value."""
+    """``[levels, 1024]``: material that each of them gains."""
 
     ranks: npt.NDArray[np.int64]
-    """``[levels, 1024]``: which of them to try first."""
+    """``[levels, 1024]``: their order; the highest is tried first."""
 
     killers: npt.NDArray[np.int64]
     """``[levels]``: the quiet move that last refuted another line."""
 
     keys: npt.NDArray[np.uint64]
-    """``[table]``: of the positions that were looked into."""
+    """``[table]``: Zobrist keys of the transposition table, whose other columns follow."""
 
     values: npt.NDArray[np.int64]
     bounds: npt.NDArray[np.int8]
@@ -68,18 +71,18 @@ class SearchMemory(NamedTuple):
     best: npt.NDArray[np.uint16]
 
     scores: npt.NDArray[np.int64]
-    """``[1024]``: what each move of the root leads to."""
+    """``[1024]``: value of each root move."""
 
     replies: npt.NDArray[np.uint16]
     checking: npt.NDArray[np.uint64]
-    """What the search for a mate in one overwrites."""
+    """Scratch of the search for a mate in one, as is `replies`."""
 
     nodes: npt.NDArray[np.int64]
-    """``[1]``: positions valued or looked into."""
+    """``[1]``: positions searched or evaluated."""
 
     @classmethod
     def new(cls) -> "SearchMemory":
-        """Memory that nothing has been written to."""
+        """Make an empty memory."""
         size = 1 << TABLE_BITS
         return cls(
             moves=np.zeros((LEVELS, MOVE_BUFFER), dtype=np.uint16),
@@ -106,39 +109,39 @@ def search_legal_indices(
     depth: int,
     quiet_plies: int,
     margin: int,
-    luck: Array,
+    rng_states: Array,
     memory: SearchMemory,
     legal_indices: Array,
     values: Array,
 ) -> None:
-    """Write the best move of each of ``positions[B]`` as an index into its legal list.
+    """Search ``positions[B]`` and write the legal index of the best move of each.
 
     Args:
-        positions: left as they were.
+        positions: unchanged when it returns.
         legal_actions: ``[B, M]``; the first ``legal_counts[B]`` of a row are its legal moves.
-        legal_counts: how many there are.
-        depth: plies to look ahead, at least 1.
-        quiet_plies: how far captures are followed beyond the horizon; 0: not at all.
-        margin: moves that are worse than the best by no more than this are as good.
-        luck: ``[B]`` uint64, random and not 0: decides among moves that are as good.
+        legal_counts: ``[B]``.
+        depth: plies to search, at least 1.
+        quiet_plies: plies of the quiescence search of captures; 0: none.
+        margin: moves within this of the best value count as equal.
+        rng_states: ``[B]`` uint64, random and not 0: the draw among equal moves.
         memory: is overwritten.
         legal_indices: ``[B]`` int64, written.
-        values: ``[B]`` int64, written: what the best move is worth to the mover.
+        values: ``[B]`` int64, written: value of the best move for the mover.
     """
     for index in range(len(positions)):
         position = positions[index]
-        moves, number = legal_actions[index], int64(legal_counts[index])
+        moves, count = legal_actions[index], int64(legal_counts[index])
         value = evaluate(position)
         gains = memory.gains[0]
         ranks = memory.ranks[0]
-        for place in range(number):
-            gains[place] = move_gain(position, int64(moves[place]))
-            ranks[place] = gains[place]
+        for k in range(count):
+            gains[k] = move_gain(position, int64(moves[k]))
+            ranks[k] = gains[k]
         best, equals = -INFINITE, 0
-        for _ in range(number):
-            place = _next_best(ranks, number)
-            ranks[place] = -INFINITE
-            move = int64(moves[place])
+        for _ in range(count):
+            k = _next_best(ranks, count)
+            ranks[k] = -INFINITE
+            move = int64(moves[k])
             captured = play(position, move)
             alpha = best - margin - 1
             score = -_negamax(
@@ -149,17 +152,17 @@ def search_legal_indices(
                 quiet_plies,
                 -INFINITE,
                 -alpha,
-                -value - gains[place],
+                -value - gains[k],
             )
             undo(position, move, captured)
-            memory.scores[place] = score
+            memory.scores[k] = score
             best = max(best, score)
-        for place in range(number):
-            if memory.scores[place] >= best - margin:
+        for k in range(count):
+            if memory.scores[k] >= best - margin:
                 equals += 1
                 # The n-th equal move replaces the one before with probability 1 / n.
-                if random_below(luck, index, equals) == 0:
-                    legal_indices[index] = place
+                if random_below(rng_states, index, equals) == 0:
+                    legal_indices[index] = k
         values[index] = best
 
 
@@ -174,17 +177,17 @@ def _negamax(
     beta: int,
     value: int,
 ) -> int:
-    """The mover's value of `position`, `level` plies from the root, looking `depth` plies ahead.
+    """Return the mover's value of `position`, `level` plies from the root, searched to `depth`.
 
-    It is exact between `alpha` and `beta`, a bound on its side of them otherwise. `value` is that
-    of the position as it stands.
+    It is exact between `alpha` and `beta`, and a bound outside of them. `value` is the static value
+    of the position.
     """
     memory.nodes[0] += 1
     mover = int64(position.turn)
     if depth == 0:
         if king_is_attacked(position, mover):
-            number, _ = legal_moves(position, memory.moves[level])
-            if number == 0:
+            count, _ = legal_moves(position, memory.moves[level])
+            if count == 0:
                 return level - MATE
         return _quiet_value(position, memory, level, quiet_plies, alpha, beta, value)
     if depth == 1 and quiet_plies == 0:
@@ -192,29 +195,29 @@ def _negamax(
 
     slot = int64(position.key & np.uint64((1 << TABLE_BITS) - 1))
     table_move = NUM_ACTIONS
-    if memory.keys[slot] == position.key and memory.bounds[slot] != NOTHING:
+    if memory.keys[slot] == position.key and memory.bounds[slot] != NO_ENTRY:
         table_move = int64(memory.best[slot])
-        if memory.depths[slot] == depth:  # not deeper: the answer is that of plain minimax
+        if memory.depths[slot] == depth:  # not deeper: the result is that of plain minimax
             found = _from_table(memory.values[slot], level)
             bound = memory.bounds[slot]
             if (
                 bound == EXACT
-                or (bound == AT_LEAST and found >= beta)
-                or (bound == AT_MOST and found <= alpha)
+                or (bound == LOWER_BOUND and found >= beta)
+                or (bound == UPPER_BOUND and found <= alpha)
             ):
                 return found
 
-    number, _ = legal_moves(position, memory.moves[level])
-    if number == 0:
+    count, _ = legal_moves(position, memory.moves[level])
+    if count == 0:
         return level - MATE
-    _rank_moves(position, memory, level, number, table_move)
+    _rank_moves(position, memory, level, count, table_move)
     best, best_move = -INFINITE, 0
     lower = alpha
-    for _ in range(number):
-        place = _next_best(memory.ranks[level], number)
-        memory.ranks[level, place] = -INFINITE
-        move = int64(memory.moves[level, place])
-        gain = memory.gains[level, place]
+    for _ in range(count):
+        k = _next_best(memory.ranks[level], count)
+        memory.ranks[level, k] = -INFINITE
+        move = int64(memory.moves[level, k])
+        gain = memory.gains[level, k]
         captured = play(position, move)
         score = -_negamax(
             position, memory, level + 1, depth - 1, quiet_plies, -beta, -lower, -value - gain
@@ -231,7 +234,7 @@ def _negamax(
     memory.depths[slot] = depth
     memory.best[slot] = best_move
     memory.values[slot] = _to_table(best, level)
-    memory.bounds[slot] = AT_LEAST if best >= beta else EXACT if best > alpha else AT_MOST
+    memory.bounds[slot] = LOWER_BOUND if best >= beta else EXACT if best > alpha else UPPER_BOUND
     return best
 
 
@@ -239,22 +242,22 @@ def _negamax(
 def _frontier_value(
     position: Record, memory: SearchMemory, level: int, beta: int, value: int
 ) -> int:
-    """The value one ply before the horizon, where most of the time would go.
+    """Return the value one ply before the horizon, where most of the time would be spent.
 
-    What a move leads to is known without playing it, mates excepted; and those are looked for only
-    if no move is good enough without.
+    The value after a move is known without playing it, except for mates; and those are searched for
+    only if no other move reaches `beta`.
     """
     moves = memory.moves[level]
-    number, _ = legal_moves(position, moves)
-    if number == 0:
+    count, _ = legal_moves(position, moves)
+    if count == 0:
         return level - MATE
-    memory.nodes[0] += number
+    memory.nodes[0] += count
     best = -INFINITE
-    for place in range(number):
-        best = max(best, value + move_gain(position, int64(moves[place])))
+    for k in range(count):
+        best = max(best, value + move_gain(position, int64(moves[k])))
     if best >= beta:
         return best
-    if find_mate(position, moves, number, memory.replies, memory.checking) >= 0:
+    if find_mate(position, moves, count, memory.replies, memory.checking) >= 0:
         return MATE - level - 1
     return best
 
@@ -269,19 +272,19 @@ def _quiet_value(
     beta: int,
     value: int,
 ) -> int:
-    """The value once no capture is worth playing: the mover may stop, or take something.
+    """Return the value by a quiescence search: the mover may stand pat, or capture something.
 
-    After `plies` captures in a row it is taken as it stands.
+    After `plies` captures in a row the static value counts.
     """
     if value >= beta or plies == 0:
         return value
     best = value
     lower = max(alpha, value)
     mover = int64(position.turn)
-    number, _ = legal_moves(position, memory.moves[level])
+    count, _ = legal_moves(position, memory.moves[level])
     captures = 0
-    for place in range(number):
-        move = memory.moves[level, place]
+    for k in range(count):
+        move = memory.moves[level, k]
         origin, to, _ = decode(int64(move))
         if origin < NUM_SQUARES and position.board[mover, to] >= FIRST_ENEMY_CODE:
             memory.moves[level, captures] = move
@@ -289,10 +292,10 @@ def _quiet_value(
             memory.ranks[level, captures] = memory.gains[level, captures]
             captures += 1
     for _ in range(captures):
-        place = _next_best(memory.ranks[level], captures)
-        memory.ranks[level, place] = -INFINITE
-        move = int64(memory.moves[level, place])
-        gain = memory.gains[level, place]
+        k = _next_best(memory.ranks[level], captures)
+        memory.ranks[level, k] = -INFINITE
+        move = int64(memory.moves[level, k])
+        gain = memory.gains[level, k]
         captured = play(position, move)
         memory.nodes[0] += 1
         score = -_quiet_value(position, memory, level + 1, plies - 1, -beta, -lower, -value - gain)
@@ -307,35 +310,35 @@ def _quiet_value(
 
 @jit_inner
 def _rank_moves(
-    position: Record, memory: SearchMemory, level: int, number: int, table_move: int
+    position: Record, memory: SearchMemory, level: int, count: int, table_move: int
 ) -> None:
-    """What each move gains at once; the table's move first of all, a killer before quiet ones."""
+    """Write gain and order of the moves: the table's move first, the killer before quiet moves."""
     killer = memory.killers[level]
-    for place in range(number):
-        move = int64(memory.moves[level, place])
+    for k in range(count):
+        move = int64(memory.moves[level, k])
         gain = move_gain(position, move)
-        memory.gains[level, place] = gain
+        memory.gains[level, k] = gain
         rank = gain
         if move == table_move:
             rank += _BEST_FIRST
         elif move == killer:
             rank += _KILLER_BONUS
-        memory.ranks[level, place] = rank
+        memory.ranks[level, k] = rank
 
 
 @jit_inner
-def _next_best(ranks: Array, number: int) -> int:
-    """The place of the highest rank: most often a few moves decide, sorting all would be waste."""
+def _next_best(ranks: Array, count: int) -> int:
+    """Return the index of the highest rank; sorting all would take longer, as few are tried."""
     best = 0
-    for place in range(1, number):
-        if ranks[place] > ranks[best]:
-            best = place
+    for k in range(1, count):
+        if ranks[k] > ranks[best]:
+            best = k
     return best
 
 
 @jit_inner
 def _to_table(value: int, level: int) -> int:
-    """Mates are counted from the position, not from the root: it is met at several levels."""
+    """Count mates from the position instead of the root, as it is reached at several levels."""
     if value > MATE_LINE:
         return value + level
     if value < -MATE_LINE:
@@ -345,6 +348,7 @@ def _to_table(value: int, level: int) -> int:
 
 @jit_inner
 def _from_table(value: int, level: int) -> int:
+    """Count mates from the root again."""
     if value > MATE_LINE:
         return value - level
     if value < -MATE_LINE:
@@ -353,22 +357,22 @@ def _from_table(value: int, level: int) -> int:
 
 
 class AlphaBeta:
-    """Looks `depth` plies ahead. The same seed gives the same moves."""
+    """Alpha-beta search of a fixed depth. The same generator states give the same moves."""
 
     def __init__(self, depth: int, *, quiet_plies: int = 0, margin: int = 0) -> None:
-        """Make a bot.
+        """Make a search.
 
         Args:
-            depth: plies to look ahead.
-            quiet_plies: how far captures are followed beyond the horizon; 0: not at all.
-            margin: moves that are worse than the best by no more than so many hundredths of a
-                pawn are as good, and one of them is drawn.
+            depth: plies to search.
+            quiet_plies: plies of the quiescence search of captures; 0: none.
+            margin: moves within this of the best value, in hundredths of a pawn, count as equal,
+                and one of them is drawn.
         """
         if not 1 <= depth <= MAX_DEPTH:
-            raise KeiseiError(f"alpha-beta looks 1 to {MAX_DEPTH} plies ahead, not {depth}")
+            raise KeiseiError(f"alpha-beta searches 1 to {MAX_DEPTH} plies ahead, not {depth}")
         if not 0 <= quiet_plies <= MAX_QUIET_PLIES:
             raise KeiseiError(
-                f"captures can be followed 0 to {MAX_QUIET_PLIES} plies, not {quiet_plies}"
+                f"captures can be searched for 0 to {MAX_QUIET_PLIES} plies, not {quiet_plies}"
             )
         if margin < 0:
             raise KeiseiError(f"the margin is {margin}, it must not be negative")
@@ -387,15 +391,15 @@ class AlphaBeta:
         positions: Records,
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
-        luck: npt.NDArray[np.uint64],
+        rng_states: npt.NDArray[np.uint64],
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Columns of the legal lists, and what they are worth, ``[B]`` each.
+        """Return the best moves, as indices of the legal lists, and their values, ``[B]`` each.
 
-        ``luck[B]`` decides among equal moves: `keisei.shogi.rng.seed_rng_states`.
+        ``rng_states[B]``, from `keisei.shogi.rng.seed_rng_states`, draw among equal moves.
         """
-        number = len(positions)
-        legal_indices = np.zeros(number, dtype=np.int64)
-        values = np.zeros(number, dtype=np.int64)
+        count = len(positions)
+        legal_indices = np.zeros(count, dtype=np.int64)
+        values = np.zeros(count, dtype=np.int64)
         search_legal_indices(
             positions,
             legal_actions,
@@ -403,7 +407,7 @@ class AlphaBeta:
             self.depth,
             self.quiet_plies,
             self.margin,
-            luck,
+            rng_states,
             self._memory,
             legal_indices,
             values,

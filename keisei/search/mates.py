@@ -1,4 +1,9 @@
-"""Forced mates: every move of the attacker gives check, the defender tries everything."""
+"""Short forced mates, of a batch of positions: each move of the attacker gives check.
+
+Mates of any length are found by `keisei.search.tsume`.
+"""
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +27,15 @@ from keisei.shogi.tables import NUM_CLASSES
 from keisei.shogi.types import Move
 from keisei.shogi.vector import VectorShogi
 
-MAX_MATE_PLIES = 9
-"""How long a mate may be that is looked for."""
+MAX_MATE_PLIES: Final = 9
+"""Longest mate that can be searched for."""
 
-
-RULE_NODES = 500
-"""Checks that are looked into for each position by a rule that is asked at every ply."""
+RULE_NODES: Final = 500
+"""Checks that the mate rule, reply runs at every ply, examines in each position."""
 
 
 class MateSearch:
-    """Looks for mates in up to `plies` plies (1, 3, 5 ...), visiting at most `nodes` positions."""
+    """Finds mates in up to `plies` plies (1, 3, 5 ...) by visiting at most `nodes` positions."""
 
     def __init__(self, plies: int, nodes: int = 20_000) -> None:
         if not 1 <= plies <= MAX_MATE_PLIES or plies % 2 == 0:
@@ -48,7 +52,7 @@ class MateSearch:
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
     ) -> npt.NDArray[np.int64]:
-        """Legal index ``[B]`` of the move that begins the shortest mate; -1 where there is none."""
+        """Return the legal index ``[B]`` of the first move of the shortest mate; -1: no mate."""
         legal_indices = np.full(len(positions), -1, dtype=np.int64)
         _find_mates(
             positions,
@@ -64,9 +68,9 @@ class MateSearch:
         return legal_indices
 
     def line(self, game: ShogiGame) -> list[Move]:
-        """The moves of a shortest mate against the longest defence; empty without a mate.
+        """Return the moves of the shortest mate against the longest defence; empty without a mate.
 
-        `game` is played on for that, and taken back.
+        Moves are pushed to `game` and popped again.
         """
         plies, move = self._shortest(game, self.plies)
         if move is None:
@@ -86,7 +90,7 @@ class MateSearch:
         return line
 
     def _shortest(self, game: ShogiGame, most: int) -> tuple[int, Move | None]:
-        """(plies, first move) of the shortest mate in up to `most` plies, (0, None) without one."""
+        """Return length and first move of the shortest mate in up to `most` plies, or (0, None)."""
         positions = new_positions(1)
         positions[0] = game.position
         legal = game.legal_actions
@@ -99,17 +103,17 @@ class MateSearch:
 
 
 class MateRule:
-    """A mate that can be forced is played: whatever the network thinks, whoever it is."""
+    """The mate rule: a short forced mate is played, whatever the policy prefers."""
 
     def __init__(self, plies: int) -> None:
-        """Make a rule for mates of up to `plies` plies: 1, 3 ...; 0: there is no such rule."""
+        """Make a rule for mates of up to `plies` plies: 1, 3 ...; 0 switches it off."""
         self.plies = plies
         self._search = MateSearch(plies, RULE_NODES) if plies > 1 else None
 
     def legal_indices(
         self, env: VectorShogi, games: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Legal index of the mating move of each of the `games`, or -1."""
+        """Return the legal index ``[G]`` of the mating move in each of the `games`, or -1."""
         if self.plies == 0:
             return np.full(len(games), -1, dtype=np.int64)
         if self._search is None:
@@ -131,16 +135,18 @@ def _find_mates(
     checking: Array,
     legal_indices: Array,
 ) -> None:
-    left = np.zeros(1, dtype=np.int64)
+    nodes_left = np.zeros(1, dtype=np.int64)
     for index in range(len(positions)):
-        number = int64(legal_counts[index])
-        for k in range(number):
+        count = int64(legal_counts[index])
+        for k in range(count):
             moves[0, k] = legal_actions[index, k]
         for length in range(1, plies + 1, 2):  # short mates first
-            left[0] = nodes
-            place = _attack(positions[index], 0, number, length, moves, replies, checking, left)
-            if place >= 0:
-                legal_indices[index] = place
+            nodes_left[0] = nodes
+            found = _attack(
+                positions[index], 0, count, length, moves, replies, checking, nodes_left
+            )
+            if found >= 0:
+                legal_indices[index] = found
                 break
 
 
@@ -148,38 +154,38 @@ def _find_mates(
 def _attack(
     position: Record,
     level: int,
-    number: int,
+    count: int,
     plies: int,
     moves: Array,
     replies: Array,
     checking: Array,
-    left: Array,
+    nodes_left: Array,
 ) -> int:
-    """The place in ``moves[level, :number]`` of a move that mates within `plies`, or -1."""
+    """Return the index in ``moves[level, :count]`` of a move that mates within `plies`, or -1."""
     if plies == 1:
-        left[0] -= 1
-        return find_mate(position, moves[level], number, replies, checking)
-    for place in range(number):
-        if left[0] <= 0:
+        nodes_left[0] -= 1
+        return find_mate(position, moves[level], count, replies, checking)
+    for k in range(count):
+        if nodes_left[0] <= 0:
             return -1
-        move = int64(moves[level, place])
+        move = int64(moves[level, k])
         captured = play(position, move)
         is_mate = king_is_attacked(position, int64(position.turn))
         if is_mate:
-            left[0] -= 1
+            nodes_left[0] -= 1
             defences, _ = legal_moves(position, moves[level + 1])
-            for which in range(defences):  # each of them must run into a mate
-                defence = int64(moves[level + 1, which])
-                taken = play(position, defence)
+            for reply in range(defences):  # each of them must be mated
+                defence = int64(moves[level + 1, reply])
+                recaptured = play(position, defence)
                 attacks, _ = legal_moves(position, moves[level + 2])
                 found = _attack(
-                    position, level + 2, attacks, plies - 2, moves, replies, checking, left
+                    position, level + 2, attacks, plies - 2, moves, replies, checking, nodes_left
                 )
-                undo(position, defence, taken)
+                undo(position, defence, recaptured)
                 if found < 0:
                     is_mate = False
                     break
         undo(position, move, captured)
         if is_mate:
-            return place
+            return k
     return -1

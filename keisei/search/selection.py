@@ -1,49 +1,78 @@
-"""Which move of a tree is looked at next, and which is played in the end.
+"""Which edge a simulation takes, and how the moves of a node are ranked in the end.
 
-As in Gumbel AlphaZero (Danihelka et al., 2022): moves are compared by the policy as the values seen
-so far improve it. At the root the plan of sequential halving says how many visits the next move
-has; below it, visits follow the improved policy.
+As in Gumbel AlphaZero (Danihelka et al., 2022): moves are compared by the logits of the policy plus
+the transformed values seen so far, the improved policy. At the root, sequential halving says how
+many visits the next move must have; at interior nodes, visits follow the improved policy.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from keisei.search.trees import (
     LOST,
     NO_NODE,
     ROOT,
-    UNSURE,
+    UNPROVEN,
     WON,
     Edges,
-    Forest,
+    Trees,
+    write_mate_distances,
 )
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import Array
 
+_MATE_RANK: Final = 1 << 30
+"""Rank of a mate that is on the board; each ply until then costs 1."""
 
-class Weights(NamedTuple):
-    """How much the values count against the policy."""
 
-    visit: float
-    """Visits that are added to those of the most visited move."""
+class QTransform(NamedTuple):
+    """Weight of the values against the policy, with the names of mctx.
 
-    scale: float
-    """What a value difference of 2, all that there can be, adds to a log-probability per visit."""
+    A value from -1 to 1 is multiplied by ``(maxvisit_init + max_visits) * value_scale / 2`` and
+    added to the log-probability of its move; ``max_visits`` are those of the most visited move.
+    """
+
+    maxvisit_init: float
+    value_scale: float
+
+
+def considered_visits(moves: int, simulations: int) -> npt.NDArray[np.int64]:
+    """Return the visit count that the root move of each simulation must have: ``[simulations]``.
+
+    Sequential halving as a fixed sequence, as in mctx: a round gives each of the moves still
+    considered the same number of visits, and a move that fell behind never has as many as a later
+    simulation requires.
+
+    >>> considered_visits(4, 12).tolist()
+    [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    """
+    sequence: list[int] = []
+    rounds = max(1, int(np.ceil(np.log2(moves))))
+    considered, visits = moves, 0
+    while len(sequence) < simulations:
+        for _ in range(max(1, simulations // (rounds * considered))):
+            sequence += [visits] * considered
+            visits += 1
+        considered = max(2, considered // 2) if moves > 1 else 1
+    return np.array(sequence[:simulations], dtype=np.int64)
 
 
 @jit_inner
-def root_choice(forest: Forest, edges: Edges, tree: int, wanted: int, weights: Weights) -> int:
-    """The best move among those with exactly so many visits; any move if there is none."""
-    _write_scores(forest, edges, tree, ROOT, weights)
-    start = int64(forest.edge_starts[tree, ROOT])
-    count = int64(forest.edge_counts[tree, ROOT])
+def select_root(
+    trees: Trees, edges: Edges, tree: int, considered: int, q_transform: QTransform
+) -> int:
+    """Return the best root edge among those with `considered` visits; of all edges if none has."""
+    _write_scores(trees, edges, tree, ROOT, q_transform)
+    start = int64(trees.edge_starts[tree, ROOT])
+    count = int64(trees.edge_counts[tree, ROOT])
     best = -1
-    for pass_number in range(2):
+    for attempt in range(2):
         for k in range(count):
-            visits = edges.visits[start + k] + edges.under_way[start + k]
-            is_considered = pass_number == 1 or visits == wanted
-            if is_considered and (best < 0 or forest.scores[k] > forest.scores[best]):
+            visits = edges.visits[start + k] + edges.in_flight[start + k]
+            is_considered = attempt == 1 or visits == considered
+            if is_considered and (best < 0 or trees.scores[k] > trees.scores[best]):
                 best = k
         if best >= 0:
             break
@@ -51,21 +80,23 @@ def root_choice(forest: Forest, edges: Edges, tree: int, wanted: int, weights: W
 
 
 @jit_inner
-def inner_choice(forest: Forest, edges: Edges, tree: int, node: int, weights: Weights) -> int:
-    """The move whose visits lag most behind the improved policy."""
-    total = _write_scores(forest, edges, tree, node, weights)
-    start = int64(forest.edge_starts[tree, node])
-    count = int64(forest.edge_counts[tree, node])
-    top = forest.scores[0]
+def select_interior(
+    trees: Trees, edges: Edges, tree: int, node: int, q_transform: QTransform
+) -> int:
+    """Return the edge whose share of the visits lags most behind the improved policy."""
+    total = _write_scores(trees, edges, tree, node, q_transform)
+    start = int64(trees.edge_starts[tree, node])
+    count = int64(trees.edge_counts[tree, node])
+    top = trees.scores[0]
     for k in range(1, count):
-        top = max(top, forest.scores[k])
+        top = max(top, trees.scores[k])
     norm = 0.0
     for k in range(count):
-        norm += np.exp(forest.scores[k] - top)
+        norm += np.exp(trees.scores[k] - top)
     best, best_lag = 0, -2.0
     for k in range(count):
-        visits = edges.visits[start + k] + edges.under_way[start + k]
-        lag = np.exp(forest.scores[k] - top) / norm - visits / (1.0 + total)
+        visits = edges.visits[start + k] + edges.in_flight[start + k]
+        lag = np.exp(trees.scores[k] - top) / norm - visits / (1.0 + total)
         if lag > best_lag:
             best, best_lag = k, lag
     return start + best
@@ -73,93 +104,168 @@ def inner_choice(forest: Forest, edges: Edges, tree: int, node: int, weights: We
 
 @jit
 def write_results(
-    forest: Forest,
+    trees: Trees,
     edges: Edges,
-    weights: Weights,
+    q_transform: QTransform,
+    distances: Array,
+    ranking: Array,
     legal_indices: Array,
     values: Array,
     visits: Array,
 ) -> None:
-    """Write for each tree its best move, what that is worth, and the visits of all moves.
+    """Write the best move of each tree, its value, and the visits of all root moves.
 
-    The best is the best by score among those with most visits; but a move that is known to win
-    comes before all others, and one that is known to lose after them.
-    ``legal_indices[T]``, ``values[T]``, ``visits[T, M]``.
+    ``legal_indices[T]``, ``values[T]``, ``visits[T, M]``; scratch: ``distances[S + 1]`` and
+    ``ranking[593]``.
     """
     for tree in range(len(legal_indices)):
-        _write_scores(forest, edges, tree, ROOT, weights)
-        start = int64(forest.edge_starts[tree, ROOT])
-        best, best_class = -1, 0
-        for k in range(int64(forest.edge_counts[tree, ROOT])):
+        write_mate_distances(trees, edges, tree, distances)
+        count = rank_edges(trees, edges, tree, ROOT, q_transform, distances, ranking)
+        start = int64(trees.edge_starts[tree, ROOT])
+        best = int64(ranking[0])
+        for k in range(count):
             visits[tree, k] = edges.visits[start + k]
-            child = int64(edges.children[start + k])
-            certain = UNSURE if child == NO_NODE else int64(forest.certain[tree, child])
-            move_class = 1 if certain == LOST else (-1 if certain == WON else 0)
-            if (
-                best < 0
-                or move_class > best_class
-                or (move_class == best_class and visits[tree, k] > visits[tree, best])
-                or (
-                    move_class == best_class
-                    and visits[tree, k] == visits[tree, best]
-                    and forest.scores[k] > forest.scores[best]
-                )
-            ):
-                best, best_class = k, move_class
-        legal_indices[tree] = best
-        values[tree] = _value_of(
-            forest, edges, tree, start + best, float(forest.values[tree, ROOT])
-        )
+        legal_indices[tree] = best - start
+        root_value = float(trees.values[tree, ROOT])
+        values[tree] = _edge_value(trees, edges, tree, best, root_value)
 
 
-@jit_inner
-def _write_scores(forest: Forest, edges: Edges, tree: int, node: int, weights: Weights) -> int:
-    """``scores[k]``: log-probability of move k, improved by what is known of its value.
+@jit
+def write_variation(
+    trees: Trees,
+    edges: Edges,
+    tree: int,
+    edge: int,
+    q_transform: QTransform,
+    distances: Array,
+    ranking: Array,
+    actions: Array,
+) -> tuple[int, float, int]:
+    """Write a root move and the best replies that are in the tree into ``actions[D]``.
 
-    Returns the sum of all visits, those under way included.
+    Returns the number of actions, the value of the move, and the plies of the mate that it leads
+    to: below 0 if its own side is mated, 0 without a proven mate. ``ranking[593]`` is scratch.
     """
-    start = int64(forest.edge_starts[tree, node])
-    count = int64(forest.edge_counts[tree, node])
-    most, total = 0, 0
-    for edge in range(start, start + count):
-        visits = int64(edges.visits[edge]) + int64(edges.under_way[edge])
-        most = max(most, visits)
-        total += visits
-    unseen = _unseen_value(forest, edges, tree, node)
-    factor = (weights.visit + most) * weights.scale / 2
+    value = _edge_value(trees, edges, tree, edge, float(trees.values[tree, ROOT]))
+    child = int64(edges.children[edge])
+    mate = 0
+    if child != NO_NODE and trees.proven[tree, child] in (WON, LOST):
+        mate = 1 + int64(distances[child])
+        if trees.proven[tree, child] == WON:
+            mate = -mate
+    actions[0] = edges.moves[edge]
+    length = 1
+    while child != NO_NODE and trees.edge_counts[tree, child] and length < len(actions):
+        rank_edges(trees, edges, tree, child, q_transform, distances, ranking)
+        best = int64(ranking[0])
+        child = int64(edges.children[best])
+        if child != NO_NODE:
+            actions[length] = edges.moves[best]
+            length += 1
+    return length, value, mate
+
+
+@jit
+def rank_edges(
+    trees: Trees,
+    edges: Edges,
+    tree: int,
+    node: int,
+    q_transform: QTransform,
+    distances: Array,
+    ranking: Array,
+) -> int:
+    """Write the edges of a node into ``ranking[593]``, the best first; return their number.
+
+    Moves that are proven to win come first, the shortest mate before longer ones, and moves that
+    are proven to lose last, the longest resistance first. Others are ranked by visits and, with
+    equal visits, by the improved policy. ``distances[S + 1]`` is from `write_mate_distances`.
+    """
+    _write_scores(trees, edges, tree, node, q_transform)
+    start = int64(trees.edge_starts[tree, node])
+    count = int64(trees.edge_counts[tree, node])
     for k in range(count):
-        value = _value_of(forest, edges, tree, start + k, unseen)
-        forest.scores[k] = edges.priors[start + k] + factor * value
-        if node == ROOT:
-            forest.scores[k] += forest.luck[tree, k]
-    return total
+        mate_rank = _mate_rank(trees, edges, tree, start + k, distances)
+        place = k
+        while place > 0:
+            other = int64(ranking[place - 1])
+            other_mate_rank = _mate_rank(trees, edges, tree, other, distances)
+            if mate_rank != other_mate_rank:
+                is_better = mate_rank > other_mate_rank
+            elif edges.visits[start + k] != edges.visits[other]:
+                is_better = edges.visits[start + k] > edges.visits[other]
+            else:
+                is_better = trees.scores[k] > trees.scores[other - start]
+            if not is_better:
+                break
+            ranking[place] = other
+            place -= 1
+        ranking[place] = start + k
+    return count
 
 
 @jit_inner
-def _value_of(forest: Forest, edges: Edges, tree: int, edge: int, unseen: float) -> float:
-    """What a move is worth to its side: certain, or the mean of its visits, or `unseen`."""
+def _mate_rank(trees: Trees, edges: Edges, tree: int, edge: int, distances: Array) -> int:
+    """Return a rank above 0 for a move that is proven to win, below 0 for one that loses."""
     child = int64(edges.children[edge])
     if child == NO_NODE:
-        return unseen
-    if forest.certain[tree, child] != UNSURE:
-        return -float(forest.values[tree, child])
+        return 0
+    proven = int64(trees.proven[tree, child])
+    if proven == LOST:
+        return _MATE_RANK - int64(distances[child])
+    if proven == WON:
+        return int64(distances[child]) - _MATE_RANK
+    return 0
+
+
+@jit_inner
+def _edge_value(trees: Trees, edges: Edges, tree: int, edge: int, unvisited: float) -> float:
+    """Return the value of a move for its side: proven, the mean of its visits, or `unvisited`."""
+    child = int64(edges.children[edge])
+    if child == NO_NODE:
+        return unvisited
+    if trees.proven[tree, child] != UNPROVEN:
+        return -float(trees.values[tree, child])
     if edges.visits[edge] == 0:
-        return unseen
+        return unvisited
     return float(edges.value_sums[edge] / edges.visits[edge])
 
 
 @jit_inner
-def _unseen_value(forest: Forest, edges: Edges, tree: int, node: int) -> float:
-    """What moves without a visit are taken to be worth: the node's word, and what was seen."""
-    start = int64(forest.edge_starts[tree, node])
-    seen, weight, weighted = 0, 0.0, 0.0
-    for edge in range(start, start + int64(forest.edge_counts[tree, node])):
+def _write_scores(trees: Trees, edges: Edges, tree: int, node: int, q_transform: QTransform) -> int:
+    """Write the logits of the improved policy into ``scores``; return the visits of all edges.
+
+    Simulations in flight count as visits. At the root, its noise is added.
+    """
+    start = int64(trees.edge_starts[tree, node])
+    count = int64(trees.edge_counts[tree, node])
+    max_visits, total = 0, 0
+    for edge in range(start, start + count):
+        visits = int64(edges.visits[edge]) + int64(edges.in_flight[edge])
+        max_visits = max(max_visits, visits)
+        total += visits
+    unvisited = _mixed_value(trees, edges, tree, node)
+    factor = (q_transform.maxvisit_init + max_visits) * q_transform.value_scale / 2
+    for k in range(count):
+        value = _edge_value(trees, edges, tree, start + k, unvisited)
+        trees.scores[k] = edges.priors[start + k] + factor * value
+        if node == ROOT:
+            trees.scores[k] += trees.root_noise[tree, k]
+    return total
+
+
+@jit_inner
+def _mixed_value(trees: Trees, edges: Edges, tree: int, node: int) -> float:
+    """Return the value given to unvisited moves: the network's, mixed with those of visits."""
+    start = int64(trees.edge_starts[tree, node])
+    total, weight, weighted = 0, 0.0, 0.0
+    for edge in range(start, start + int64(trees.edge_counts[tree, node])):
         visits = int64(edges.visits[edge])
         if visits:
             prior = np.exp(edges.priors[edge])
-            seen += visits
+            total += visits
             weight += prior
-            weighted += prior * _value_of(forest, edges, tree, edge, 0.0)
+            weighted += prior * _edge_value(trees, edges, tree, edge, 0.0)
     if weight <= 0.0:
-        return float(forest.values[tree, node])
-    return float((forest.values[tree, node] + seen * weighted / weight) / (1 + seen))
+        return float(trees.values[tree, node])
+    return float((trees.values[tree, node] + total * weighted / weight) / (1 + total))

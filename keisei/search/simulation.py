@@ -1,32 +1,32 @@
-"""How the trees of a search over a network grow.
+"""The kernels of a simulation: from the roots to new leaves, and back with the network's values.
 
-A simulation walks from the root of each tree to a position that the network has not seen yet
-(`descend`), asks the network about all of them at once, and carries what it says back up (`grow`).
-Several walks may go down the same tree before the network is asked: the visits that are under way
-count when the next one chooses, so that it goes elsewhere, but bring no value yet.
+`simulate` goes from the root of each tree to a position that the network has not evaluated yet; the
+network evaluates all of them in one call, and `expand_and_backup` adds the results to the trees.
+Several simulations may be in flight in the same tree: they count as visits when the next one
+selects a move, so that it goes elsewhere, but have no value yet.
 
-The rules are those of the games themselves: repetition with the moves played before the search,
-declarations, the ply limit. What is known for certain - mates, and what they force - is kept as
-such, and never averaged with guesses.
+The rules are those of the real games: repetition with the moves played before the search,
+declarations, the ply limit. What is proven (mates, and what they force) is kept as such, and never
+averaged with estimates.
 """
 
 from typing import Final
 
-from keisei.search.selection import Weights, inner_choice, root_choice
+from keisei.search.selection import QTransform, select_interior, select_root
 from keisei.search.trees import (
-    AS_BELOW,
     COLLIDED,
     FIXED,
-    IS_CERTAIN,
+    IS_PROVEN,
+    LIKE_INTERIOR,
     LOST,
     NEEDS_NETWORK,
     NO_NODE,
-    NO_WALK,
+    NO_SIMULATION,
     ROOT,
-    UNSURE,
+    UNPROVEN,
     WON,
     Edges,
-    Forest,
+    Trees,
 )
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.mate import find_mate
@@ -34,131 +34,136 @@ from keisei.shogi.position import Array, Records, play
 from keisei.shogi.rules import NO_TERMINATION, NO_WINNER, perpetual_checker
 from keisei.shogi.vector_kernels import Games, advance
 
-REPEATING_COST: Final = 0.2
-"""What a position that occurred before is short of a draw, for the side at the root: to shuffle to
-and fro in a level position is no way to win it."""
+REPETITION_COST: Final = 0.2
+"""Value below a draw of a repeated position, for the side at the root: moving to and fro in an
+equal position does not win it."""
 
 
 @jit
-def descend(
-    forest: Forest,
+def simulate(
+    trees: Trees,
     edges: Edges,
     games: Games,
     roots: Records,
-    wanted: Array,
-    weights: Weights,
+    considered_visits: Array,
+    q_transform: QTransform,
 ) -> None:
-    """Walk down the trees to new positions, which are left in `games`.
+    """Go from the roots of the trees to new positions, which are left in `games`.
 
     Args:
-        forest: where each walk went, and whether the network is needed, is written here.
-        edges: the moves of the trees.
-        games: ``[W]``, copies of the real games; what is beyond the root is overwritten.
+        trees: the path of each simulation and the state of its leaf are written here.
+        edges: the edges of the trees.
+        games: ``[W]``, copies of the real games; what follows the root is overwritten.
         roots: ``[T]``, the positions at the roots.
-        wanted: ``[W]``: only root moves with so many visits are considered; or `NO_WALK`,
-            `AS_BELOW`.
-        weights: see there.
+        considered_visits: ``[W]``: only root moves with this visit count are considered; or
+            `NO_SIMULATION`, `LIKE_INTERIOR`.
+        q_transform: weight of the values against the policy.
     """
-    for walk in range(len(wanted)):
-        tree = int64(forest.owners[walk])
-        forest.path_lengths[walk] = 0
-        forest.arrivals[walk] = IS_CERTAIN
-        if wanted[walk] == NO_WALK:
+    for simulation in range(len(considered_visits)):
+        tree = int64(trees.owners[simulation])
+        trees.path_lengths[simulation] = 0
+        trees.leaf_states[simulation] = IS_PROVEN
+        if considered_visits[simulation] == NO_SIMULATION:
             continue
-        games.positions[walk] = roots[tree]
+        games.positions[simulation] = roots[tree]
         node = ROOT
-        forest.path_nodes[walk, 0] = ROOT
+        trees.path_nodes[simulation, 0] = ROOT
         while True:
-            if node == ROOT and wanted[walk] != AS_BELOW:
-                edge = root_choice(forest, edges, tree, int64(wanted[walk]), weights)
+            if node == ROOT and considered_visits[simulation] != LIKE_INTERIOR:
+                considered = int64(considered_visits[simulation])
+                edge = select_root(trees, edges, tree, considered, q_transform)
             else:
-                edge = inner_choice(forest, edges, tree, node, weights)
-            length = int64(forest.path_lengths[walk])
-            forest.paths[walk, length] = edge
-            forest.path_lengths[walk] = length + 1
-            edges.under_way[edge] += 1
+                edge = select_interior(trees, edges, tree, node, q_transform)
+            length = int64(trees.path_lengths[simulation])
+            trees.paths[simulation, length] = edge
+            trees.path_lengths[simulation] = length + 1
+            edges.in_flight[edge] += 1
             child = int64(edges.children[edge])
             move = int64(edges.moves[edge])
             if child == NO_NODE:
-                child = int64(forest.sizes[tree])
-                forest.sizes[tree] = child + 1
+                child = int64(trees.sizes[tree])
+                trees.sizes[tree] = child + 1
                 edges.children[edge] = child
-                forest.path_nodes[walk, length + 1] = child
-                _arrive(forest, games, tree, walk, child, move)
+                trees.path_nodes[simulation, length + 1] = child
+                _add_leaf(trees, games, tree, simulation, child, move)
                 break
-            forest.path_nodes[walk, length + 1] = child
-            if forest.certain[tree, child] != UNSURE:
+            trees.path_nodes[simulation, length + 1] = child
+            if trees.proven[tree, child] != UNPROVEN:
                 break
-            if forest.edge_counts[tree, child] == 0:
-                forest.arrivals[walk] = COLLIDED
+            if trees.edge_counts[tree, child] == 0:
+                trees.leaf_states[simulation] = COLLIDED
                 break
-            _pass_through(games, walk, move, forest.in_check[tree, child])
+            _pass_through(games, simulation, move, trees.in_check[tree, child])
             node = child
 
 
 @jit_inner
-def _pass_through(games: Games, walk: int, move: int, in_check: bool) -> None:
-    """Play a move to a position that is known: only the history is kept up."""
-    position = games.positions[walk]
+def _pass_through(games: Games, simulation: int, move: int, in_check: bool) -> None:
+    """Play a move to a position that is in the tree: only the history is updated."""
+    position = games.positions[simulation]
     length = int64(position.ply) - int64(position.start_ply) + 1
-    games.moves[walk, int64(games.buffers[walk]), length - 1] = move
+    games.moves[simulation, int64(games.buffers[simulation]), length - 1] = move
     play(position, move)
-    games.keys[walk, length] = position.key
-    games.checks[walk, length] = in_check
+    games.keys[simulation, length] = position.key
+    games.checks[simulation, length] = in_check
 
 
 @jit_inner
-def _arrive(forest: Forest, games: Games, tree: int, walk: int, node: int, move: int) -> None:
-    """Play a move to a new position, and see whether it is decided."""
-    mover = 1 - int64(games.positions[walk].turn)
-    termination, winner = advance(games, walk, move)
-    position = games.positions[walk]
+def _add_leaf(trees: Trees, games: Games, tree: int, simulation: int, node: int, move: int) -> None:
+    """Play a move to a new position, and find out whether its value is proven."""
+    mover = 1 - int64(games.positions[simulation].turn)
+    termination, winner = advance(games, simulation, move)
+    position = games.positions[simulation]
     length = int64(position.ply) - int64(position.start_ply)
-    forest.in_check[tree, node] = games.checks[walk, length]
-    certain, value = UNSURE, 0.0
-    if termination == NO_TERMINATION and games.packed[walk].repetitions:
-        checker = perpetual_checker(games.keys[walk], games.checks[walk], length, mover)
-        certain = FIXED
+    trees.in_check[tree, node] = games.checks[simulation, length]
+    proven, value = UNPROVEN, 0.0
+    if termination == NO_TERMINATION and games.packed[simulation].repetitions:
+        checker = perpetual_checker(games.keys[simulation], games.checks[simulation], length, mover)
+        proven = FIXED
         if checker != NO_WINNER:
             value = -1.0 if checker == mover else 1.0
         else:
-            value = -REPEATING_COST if forest.path_lengths[walk] % 2 == 0 else REPEATING_COST
+            is_root_side = trees.path_lengths[simulation] % 2 == 0
+            value = -REPETITION_COST if is_root_side else REPETITION_COST
     elif termination:
-        certain = FIXED if winner == NO_WINNER else (WON if winner == mover else LOST)
-        value = 0.0 if winner == NO_WINNER else float(certain)
+        proven = FIXED if winner == NO_WINNER else (WON if winner == mover else LOST)
+        value = 0.0 if winner == NO_WINNER else float(proven)
     elif (
         find_mate(
             position,
-            games.legal_actions[walk],
-            int64(games.legal_counts[walk]),
-            forest.replies,
-            forest.checking,
+            games.legal_actions[simulation],
+            int64(games.legal_counts[simulation]),
+            trees.replies,
+            trees.checking,
         )
         >= 0
     ):
-        certain, value = WON, 1.0
-    forest.certain[tree, node] = certain
-    forest.edge_counts[tree, node] = 0
-    forest.values[tree, node] = value
-    forest.arrivals[walk] = NEEDS_NETWORK if certain == UNSURE else IS_CERTAIN
+        proven, value = WON, 1.0
+    trees.proven[tree, node] = proven
+    trees.edge_counts[tree, node] = 0
+    trees.values[tree, node] = value
+    trees.leaf_states[simulation] = NEEDS_NETWORK if proven == UNPROVEN else IS_PROVEN
 
 
 @jit
-def plant(
-    forest: Forest,
+def add_roots(
+    trees: Trees,
     edges: Edges,
-    used: int,
     legal_actions: Array,
     legal_counts: Array,
     log_probs: Array,
     values: Array,
 ) -> int:
-    """Begin each tree with its root; returns how many edges are used."""
+    """Begin each tree with its root; return the number of edges in use.
+
+    ``legal_actions[T, M]``, ``legal_counts[T]``; by the network ``log_probs[T, M]``, ``values[T]``.
+    """
+    used = 0
     for tree in range(len(legal_counts)):
-        forest.sizes[tree] = 1
-        forest.certain[tree, ROOT] = UNSURE
-        used = _open_node(
-            forest,
+        trees.sizes[tree] = 1
+        trees.proven[tree, ROOT] = UNPROVEN
+        used = _expand(
+            trees,
             edges,
             used,
             tree,
@@ -172,8 +177,8 @@ def plant(
 
 
 @jit
-def grow(
-    forest: Forest,
+def expand_and_backup(
+    trees: Trees,
     edges: Edges,
     used: int,
     games: Games,
@@ -181,33 +186,33 @@ def grow(
     log_probs: Array,
     values: Array,
 ) -> int:
-    """Add what the network says of the new positions, and carry all results up to the roots.
+    """Expand the leaves that the network evaluated and back up all simulations to the roots.
 
-    ``rows[R]`` are the walks that needed the network, in the order of ``log_probs[R, M]`` and
-    ``values[R]``. Returns how many edges are used.
+    ``rows[R]`` are the simulations whose leaves needed the network, in the order of
+    ``log_probs[R, M]`` and ``values[R]``. `used` edges are in use; returns the new number.
     """
     for row in range(len(rows)):
-        walk = int64(rows[row])
-        used = _open_node(
-            forest,
+        simulation = int64(rows[row])
+        used = _expand(
+            trees,
             edges,
             used,
-            int64(forest.owners[walk]),
-            int64(forest.path_nodes[walk, forest.path_lengths[walk]]),
-            games.legal_actions[walk],
-            games.legal_counts[walk],
+            int64(trees.owners[simulation]),
+            int64(trees.path_nodes[simulation, trees.path_lengths[simulation]]),
+            games.legal_actions[simulation],
+            games.legal_counts[simulation],
             log_probs[row],
             values[row],
         )
-    for walk in range(len(forest.owners)):
-        if forest.path_lengths[walk]:
-            _carry_up(forest, edges, walk)
+    for simulation in range(len(trees.owners)):
+        if trees.path_lengths[simulation]:
+            _backup(trees, edges, simulation)
     return used
 
 
 @jit_inner
-def _open_node(
-    forest: Forest,
+def _expand(
+    trees: Trees,
     edges: Edges,
     used: int,
     tree: int,
@@ -217,53 +222,53 @@ def _open_node(
     log_probs: Array,
     value: float,
 ) -> int:
-    """Give a node its moves, with what the network says of them."""
+    """Add the edges of a node, with the network's policy and value; return the edges in use."""
     count = int64(legal_count)
-    forest.edge_starts[tree, node] = used
-    forest.edge_counts[tree, node] = count
-    forest.values[tree, node] = value
+    trees.edge_starts[tree, node] = used
+    trees.edge_counts[tree, node] = count
+    trees.values[tree, node] = value
     for k in range(count):
         edges.moves[used + k] = legal_actions[k]
         edges.priors[used + k] = log_probs[k]
         edges.children[used + k] = NO_NODE
         edges.visits[used + k] = 0
-        edges.under_way[used + k] = 0
+        edges.in_flight[used + k] = 0
         edges.value_sums[used + k] = 0.0
     return used + count
 
 
 @jit_inner
-def _carry_up(forest: Forest, edges: Edges, walk: int) -> None:
-    """Count the simulation at every node and move of its path, and draw certain conclusions."""
-    tree = int64(forest.owners[walk])
-    length = int64(forest.path_lengths[walk])
-    leaf = int64(forest.path_nodes[walk, length])
-    value = float(forest.values[tree, leaf])
+def _backup(trees: Trees, edges: Edges, simulation: int) -> None:
+    """Add a simulation to every edge of its path, and mark nodes that it proves won or lost."""
+    tree = int64(trees.owners[simulation])
+    length = int64(trees.path_lengths[simulation])
+    leaf = int64(trees.path_nodes[simulation, length])
+    value = float(trees.values[tree, leaf])
     for step in range(length - 1, -1, -1):
-        child = int64(forest.path_nodes[walk, step + 1])
-        node = int64(forest.path_nodes[walk, step])
-        edge = int64(forest.paths[walk, step])
-        edges.under_way[edge] -= 1
-        if forest.arrivals[walk] == COLLIDED:
+        child = int64(trees.path_nodes[simulation, step + 1])
+        node = int64(trees.path_nodes[simulation, step])
+        edge = int64(trees.paths[simulation, step])
+        edges.in_flight[edge] -= 1
+        if trees.leaf_states[simulation] == COLLIDED:
             continue
         value = -value
         edges.visits[edge] += 1
         edges.value_sums[edge] += value
-        if forest.certain[tree, child] == LOST:
-            forest.certain[tree, node] = WON
-            forest.values[tree, node] = 1.0
+        if trees.proven[tree, child] == LOST:
+            trees.proven[tree, node] = WON
+            trees.values[tree, node] = 1.0
             value = 1.0
-        elif forest.certain[tree, child] == WON and _all_moves_lose(forest, edges, tree, node):
-            forest.certain[tree, node] = LOST
-            forest.values[tree, node] = -1.0
+        elif trees.proven[tree, child] == WON and _all_moves_lose(trees, edges, tree, node):
+            trees.proven[tree, node] = LOST
+            trees.values[tree, node] = -1.0
             value = -1.0
 
 
 @jit_inner
-def _all_moves_lose(forest: Forest, edges: Edges, tree: int, node: int) -> bool:
-    start = int64(forest.edge_starts[tree, node])
-    for edge in range(start, start + int64(forest.edge_counts[tree, node])):
+def _all_moves_lose(trees: Trees, edges: Edges, tree: int, node: int) -> bool:
+    start = int64(trees.edge_starts[tree, node])
+    for edge in range(start, start + int64(trees.edge_counts[tree, node])):
         child = int64(edges.children[edge])
-        if child == NO_NODE or forest.certain[tree, child] != WON:
+        if child == NO_NODE or trees.proven[tree, child] != WON:
             return False
     return True

@@ -1,11 +1,11 @@
-"""Mates of any length: depth-first proof-number search, which can be stopped and taken up again.
+"""Mates of any length, by depth-first proof-number search (df-pn) that can be stopped and resumed.
 
-Each position has two numbers: how much is missing until the side to move has its way (`phi`), and
-until the other side has (`delta`); the attacker's way is mate, the defender's any escape. The
-search always goes where least is missing (Nagai, 2002, whose thesis is on just this game).
+Each position has two numbers: `phi`, the leaves that are still to be proven for the side to move to
+reach its aim, and `delta`, those for the other side; the attacker aims at mate, the defender at any
+escape. The search goes where fewest are missing (Nagai, 2002, whose thesis is on tsume shogi).
 
-Whoever repeats a position gives no mate. That a position is no mate *because* of a repetition holds
-only on the way that led there; such answers are marked, and not given as final ones.
+A repetition counts as an escape. That a position is no mate *because* of a repetition holds only on
+the path that led there; such results are marked, and not reported as final.
 """
 
 from enum import Enum
@@ -28,34 +28,36 @@ from keisei.shogi.position import (
 )
 from keisei.shogi.types import Color, Move
 
-FOR_EVER: Final = 1 << 30
-"""A proof number: it can't be done."""
+INFINITE: Final = 1 << 30
+"""A proof number: impossible."""
 
-MOST_PLIES: Final = 255
-"""Mates beyond this length are not found."""
+MAX_PLIES: Final = 255
+"""Longest mate that is found."""
 
-_LEFT, _USED = 0, 1
+_NODES_LEFT, _ENTRIES_USED = 0, 1
+"""Indices of the counters."""
+
 _ACTIONS: Final = PolicyOutputMapper()
 
 
-class Verdict(Enum):
-    """What is known."""
+class MateStatus(Enum):
+    """What is known of a position."""
 
     MATE = "mate"
     NO_MATE = "no mate"
     REPETITION = "repetition"
-    """No mate was found, but the only escapes are repetitions: looking on would find no more."""
+    """No mate was found, but the only escapes are repetitions: more nodes would not change it."""
 
     UNKNOWN = "unknown"
 
 
 class _Memory(NamedTuple):
-    """``N`` positions, found by their key, and the way to the present one."""
+    """Hash table of ``N`` positions, and the path to the current one."""
 
-    keys: npt.NDArray[np.uint64]  # [N]: 0 where nothing is stored
+    keys: npt.NDArray[np.uint64]  # [N]: 0: free
     phis: npt.NDArray[np.int32]  # [N]
     deltas: npt.NDArray[np.int32]  # [N]
-    lengths: npt.NDArray[np.int16]  # [N]: plies to mate, where it is one
+    lengths: npt.NDArray[np.int16]  # [N]: plies to mate, if it is one
     repeats: npt.NDArray[np.bool_]  # [N]: the escape is a repetition
     moves: npt.NDArray[np.uint16]  # [plies, 1024]
     child_keys: npt.NDArray[np.uint64]  # [plies, 1024]
@@ -70,71 +72,71 @@ class _Memory(NamedTuple):
             deltas=np.zeros(entries, dtype=np.int32),
             lengths=np.zeros(entries, dtype=np.int16),
             repeats=np.zeros(entries, dtype=np.bool_),
-            moves=np.zeros((MOST_PLIES + 1, MOVE_BUFFER), dtype=np.uint16),
-            child_keys=np.zeros((MOST_PLIES + 1, MOVE_BUFFER), dtype=np.uint64),
-            path=np.zeros(MOST_PLIES + 2, dtype=np.uint64),
+            moves=np.zeros((MAX_PLIES + 1, MOVE_BUFFER), dtype=np.uint16),
+            child_keys=np.zeros((MAX_PLIES + 1, MOVE_BUFFER), dtype=np.uint64),
+            path=np.zeros(MAX_PLIES + 2, dtype=np.uint64),
             counters=np.zeros(2, dtype=np.int64),
         )
 
 
 class MateSolver:
-    """Says whether a position is a forced mate, with checks all the way, and how it goes."""
+    """Finds out whether a position is a forced mate by continuous checks, and its moves."""
 
     def __init__(self, entries: int = 1 << 21) -> None:
-        """Remember up to `entries` positions, a power of two."""
+        """Store up to `entries` positions, a power of two."""
         self._entries = entries
         self._attacker: Color | None = None
-        self.forget()
+        self.clear()
 
-    def forget(self) -> None:
-        """Give the memory back."""
+    def clear(self) -> None:
+        """Drop all positions and free the memory."""
         self._memory = _Memory.new(2)
         self._attacker = None
 
     @property
     def is_full(self) -> bool:
-        """Whether it can't remember more: what is not known now will not be."""
+        """Whether the table is full: what is unknown now stays unknown."""
         return bool(_is_full(self._memory)) and self._attacker is not None
 
-    def solve(self, game: ShogiGame, nodes: int) -> tuple[Verdict, list[Move]]:
-        """Look at up to `nodes` positions more; what was found out in earlier calls is used.
+    def solve(self, game: ShogiGame, nodes: int) -> tuple[MateStatus, list[Move]]:
+        """Search up to `nodes` more positions, resuming from earlier calls.
 
-        Returns the verdict and, with a mate, its moves: not always the shortest.
+        Returns the status and, if it is a mate, its moves: not always the shortest mate.
         """
-        if self._attacker is not game.turn:  # numbers are for one attacker
+        if self._attacker is not game.turn:  # proof numbers are for one attacker
             self._memory = _Memory.new(self._entries)
             self._attacker = game.turn
         positions = new_positions(1)
         positions[0] = game.position
         _solve(positions[0], self._memory, nodes)
         phi, delta, _, repeats = self._known(game)
-        if delta == FOR_EVER and phi == 0:
-            return Verdict.MATE, self._line(game)
-        if phi == FOR_EVER and delta == 0:
-            return (Verdict.REPETITION if repeats else Verdict.NO_MATE), []
-        return Verdict.UNKNOWN, []
+        if delta == INFINITE and phi == 0:
+            return MateStatus.MATE, self._line(game)
+        if phi == INFINITE and delta == 0:
+            return (MateStatus.REPETITION if repeats else MateStatus.NO_MATE), []
+        return MateStatus.UNKNOWN, []
 
     def _known(self, game: ShogiGame) -> tuple[int, int, int, bool]:
-        """(phi, delta, length, repeats) of a position; that of a new one if it is unknown."""
-        place = int(_place_of(self._memory, np.uint64(game.key)))
+        """Return (phi, delta, length, repeats) of a position; of a new one if it is not stored."""
+        entry = int(_entry_of(self._memory, np.uint64(game.key)))
         memory = self._memory
-        if memory.keys[place] == 0:
+        if memory.keys[entry] == 0:
             return 1, 1, 0, False
         return (
-            int(memory.phis[place]),
-            int(memory.deltas[place]),
-            int(memory.lengths[place]),
-            bool(memory.repeats[place]),
+            int(memory.phis[entry]),
+            int(memory.deltas[entry]),
+            int(memory.lengths[entry]),
+            bool(memory.repeats[entry]),
         )
 
     def _line(self, game: ShogiGame) -> list[Move]:
-        """The attacker takes the shortest way that is known, the defender the longest."""
+        """Return the mate: the attacker takes the shortest known way, the defender the longest."""
         positions = new_positions(1)
         positions[0] = game.position
-        actions = np.zeros(MOST_PLIES, dtype=np.uint16)
-        number = _write_line(positions[0], self._memory, actions)
+        actions = np.zeros(MAX_PLIES, dtype=np.uint16)
+        count = _write_line(positions[0], self._memory, actions)
         turn, line = game.turn, []
-        for action in actions[:number].tolist():
+        for action in actions[:count].tolist():
             line.append(_ACTIONS.move(action, turn))
             turn = turn.opponent
         return line
@@ -142,68 +144,68 @@ class MateSolver:
 
 @jit
 def _solve(position: Record, memory: _Memory, nodes: int) -> None:
-    memory.counters[_LEFT] = nodes
+    memory.counters[_NODES_LEFT] = nodes
     memory.path[0] = position.key
-    place = _place_of(memory, position.key)
-    if memory.keys[place] != 0 and (memory.phis[place] == 0 or memory.deltas[place] == 0):
+    entry = _entry_of(memory, position.key)
+    if memory.keys[entry] != 0 and (memory.phis[entry] == 0 or memory.deltas[entry] == 0):
         return
-    _look(position, 0, True, FOR_EVER, FOR_EVER, memory)
+    _search(position, 0, True, INFINITE, INFINITE, memory)
 
 
 @jit
 def _write_line(position: Record, memory: _Memory, line: npt.NDArray[np.uint16]) -> int:
-    """Play the mate that is known and write its moves into `line`; returns how many there are."""
-    number = 0
-    while number < len(line):
-        is_attack = number % 2 == 0
+    """Play the stored mate and write its moves into ``line[plies]``; return their number."""
+    count = 0
+    while count < len(line):
+        is_attack = count % 2 == 0
         best, best_length = -1, 0
         for k in range(_write_moves(position, 0, is_attack, memory)):
-            place = _place_of(memory, memory.child_keys[0, k])
-            if memory.keys[place] == 0 or memory.deltas[place] != (0 if is_attack else FOR_EVER):
+            entry = _entry_of(memory, memory.child_keys[0, k])
+            if memory.keys[entry] == 0 or memory.deltas[entry] != (0 if is_attack else INFINITE):
                 continue
-            length = int64(memory.lengths[place])
+            length = int64(memory.lengths[entry])
             if best < 0 or (length < best_length if is_attack else length > best_length):
                 best, best_length = k, length
         if best < 0:
             break
-        line[number] = memory.moves[0, best]
-        play(position, int64(line[number]))
-        number += 1
-    return number
+        line[count] = memory.moves[0, best]
+        play(position, int64(line[count]))
+        count += 1
+    return count
 
 
 @jit
 def _is_full(memory: _Memory) -> bool:
-    return bool(4 * memory.counters[_USED] > 3 * len(memory.keys))
+    return bool(4 * memory.counters[_ENTRIES_USED] > 3 * len(memory.keys))
 
 
 @jit
-def _place_of(memory: _Memory, key: np.uint64) -> int:
-    """Where a position is stored, or would be."""
+def _entry_of(memory: _Memory, key: np.uint64) -> int:
+    """Return the entry of a position: where it is stored, or where it would be."""
     mask = len(memory.keys) - 1
-    place = int64(key & np.uint64(mask))
-    while memory.keys[place] != 0 and memory.keys[place] != key:
-        place = (place + 1) & mask
-    return place
+    entry = int64(key & np.uint64(mask))
+    while memory.keys[entry] != 0 and memory.keys[entry] != key:
+        entry = (entry + 1) & mask
+    return entry
 
 
 @jit_inner
-def _look(
-    position: Record, level: int, is_attack: bool, most_phi: int, most_delta: int, memory: _Memory
+def _search(
+    position: Record, level: int, is_attack: bool, max_phi: int, max_delta: int, memory: _Memory
 ) -> None:
-    """Work on a position until one of its numbers reaches its limit, and store them."""
-    memory.counters[_LEFT] -= 1
-    number = _write_moves(position, level, is_attack, memory)
+    """Search a position until one of its numbers reaches its threshold, and store them."""
+    memory.counters[_NODES_LEFT] -= 1
+    count = _write_moves(position, level, is_attack, memory)
     key = position.key
     while True:
-        # The mover has its way if the other side fails after one move; the sum of what the other
-        # side needs to be stopped after all of them is what it takes to stop the mover.
-        phi, delta = FOR_EVER, 0
-        best, second, best_phi = -1, FOR_EVER, 0
+        # The mover reaches its aim if the other side fails after one of the moves; to stop it, the
+        # other side must succeed after all of them.
+        phi, delta = INFINITE, 0
+        best, second, best_phi = -1, INFINITE, 0
         length = 0
-        repeats = not is_attack  # the defender: unless one escape is none; the attacker: if one is
-        for k in range(number):
-            child_phi, child_delta, child_length, child_repeats = _numbers(
+        repeats = not is_attack  # defender: if all its escapes are repetitions; attacker: if any is
+        for k in range(count):
+            child_phi, child_delta, child_length, child_repeats = _proof_numbers(
                 memory, level, k, is_attack
             )
             if child_delta < phi:
@@ -212,7 +214,7 @@ def _look(
                 best, best_phi = k, child_phi
             elif child_delta < second:
                 second = child_delta
-            delta = min(delta + child_phi, FOR_EVER)
+            delta = min(delta + child_phi, INFINITE)
             if is_attack:
                 repeats = repeats or child_repeats
                 if child_delta == 0 and (length == 0 or child_length + 1 < length):
@@ -224,20 +226,20 @@ def _look(
         is_mate = (is_attack and phi == 0) or (not is_attack and delta == 0)
         is_escape = (is_attack and delta == 0) or (not is_attack and phi == 0)
         if phi == 0:
-            delta = FOR_EVER
+            delta = INFINITE
         _store(memory, key, phi, delta, length if is_mate else 0, is_escape and repeats)
-        is_done = phi >= most_phi or delta >= most_delta or best < 0
-        if is_done or memory.counters[_LEFT] <= 0 or _is_full(memory):
+        is_done = phi >= max_phi or delta >= max_delta or best < 0
+        if is_done or memory.counters[_NODES_LEFT] <= 0 or _is_full(memory):
             return
         move = int64(memory.moves[level, best])
         captured = play(position, move)
         memory.path[level + 1] = position.key
-        _look(
+        _search(
             position,
             level + 1,
             not is_attack,
-            min(most_delta - delta + best_phi, FOR_EVER),
-            min(most_phi, second + 1),
+            min(max_delta - delta + best_phi, INFINITE),
+            min(max_phi, second + 1),
             memory,
         )
         undo(position, move, captured)
@@ -245,38 +247,40 @@ def _look(
 
 @jit_inner
 def _write_moves(position: Record, level: int, is_attack: bool, memory: _Memory) -> int:
-    """Write checks, or all defences, and the keys that they lead to; returns how many."""
+    """Write the checks, or all defences, and the keys after them; return their number."""
     moves = memory.moves[level]
     generated, _ = legal_moves(position, moves)
-    number = 0
+    count = 0
     for k in range(generated):
         move = int64(moves[k])
         captured = play(position, move)
         if not is_attack or king_is_attacked(position, int64(position.turn)):
-            moves[number] = move
-            memory.child_keys[level, number] = position.key
-            number += 1
+            moves[count] = move
+            memory.child_keys[level, count] = position.key
+            count += 1
         undo(position, move, captured)
-    return number
+    return count
 
 
 @jit_inner
-def _numbers(memory: _Memory, level: int, k: int, is_attack: bool) -> tuple[int, int, int, bool]:
-    """(phi, delta, length, repeats) after move `k`, for the side that is to move then."""
+def _proof_numbers(
+    memory: _Memory, level: int, k: int, is_attack: bool
+) -> tuple[int, int, int, bool]:
+    """Return (phi, delta, length, repeats) after move `k`, for the side to move then."""
     key = memory.child_keys[level, k]
-    is_repetition = level + 1 >= MOST_PLIES
+    is_repetition = level + 1 >= MAX_PLIES
     for earlier in range(level + 1):
         is_repetition |= memory.path[earlier] == key
     if is_repetition:
-        return (0, FOR_EVER, 0, True) if is_attack else (FOR_EVER, 0, 0, True)
-    place = _place_of(memory, key)
-    if memory.keys[place] == 0:
+        return (0, INFINITE, 0, True) if is_attack else (INFINITE, 0, 0, True)
+    entry = _entry_of(memory, key)
+    if memory.keys[entry] == 0:
         return 1, 1, 0, False
     return (
-        int64(memory.phis[place]),
-        int64(memory.deltas[place]),
-        int64(memory.lengths[place]),
-        bool(memory.repeats[place]),
+        int64(memory.phis[entry]),
+        int64(memory.deltas[entry]),
+        int64(memory.lengths[entry]),
+        bool(memory.repeats[entry]),
     )
 
 
@@ -284,11 +288,11 @@ def _numbers(memory: _Memory, level: int, k: int, is_attack: bool) -> tuple[int,
 def _store(
     memory: _Memory, key: np.uint64, phi: int, delta: int, length: int, repeats: bool
 ) -> None:
-    place = _place_of(memory, key)
-    if memory.keys[place] == 0:
-        memory.counters[_USED] += 1
-        memory.keys[place] = key
-    memory.phis[place] = phi
-    memory.deltas[place] = delta
-    memory.lengths[place] = length
-    memory.repeats[place] = repeats
+    entry = _entry_of(memory, key)
+    if memory.keys[entry] == 0:
+        memory.counters[_ENTRIES_USED] += 1
+        memory.keys[entry] = key
+    memory.phis[entry] = phi
+    memory.deltas[entry] = delta
+    memory.lengths[entry] = length
+    memory.repeats[entry] = repeats

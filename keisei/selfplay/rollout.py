@@ -1,64 +1,172 @@
-"""Self-play in this process: a rollout fills the buffer, one forward pass a ply for all games."""
+"""Rollouts of self-play: all games advance together, with one forward pass for each ply.
+
+`Collector` plays and fills an `Experience`; `RolloutStats` is what it counts; `OpponentPool` holds
+the earlier weights that play one side of some games.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import SelfPlayConfig
-from keisei.network.predictor import Predictor, padded_width
+from keisei.network.predictor import Network, Predictor, Weights, padded_width
 from keisei.ppo.buffer import Experience
 from keisei.search.mates import MateRule
-from keisei.selfplay.opponent_pool import OpponentPool
 from keisei.shogi.actions import MIRRORED_ACTIONS
 from keisei.shogi.packed import Positions, mirror_packed
-from keisei.shogi.rng import draw_moves, toss_coins
+from keisei.shogi.rng import coin_flips, sample_moves
 from keisei.shogi.rules import Outcome, as_outcome
 from keisei.shogi.vector import VectorShogi
 from keisei.timing import SectionTimer
 
-if TYPE_CHECKING:
-    from keisei.selfplay.workers.messages import WorkerStats
+
+def with_snapshot(snapshots: list[Weights], weights: Weights, limit: int) -> list[Weights]:
+    """Return `snapshots` and a copy of `weights`, but only the newest `limit` of all."""
+    copies = {name: np.array(array) for name, array in weights.items()}
+    return [*snapshots, copies][-limit:]
+
+
+class OpponentPool:
+    """Snapshots of the network's weights, and the games that are played against them.
+
+    The first games of the environment are pool games; in each of them the learner has one colour,
+    drawn again when a game ends. All pool games of a rollout have the same snapshot as opponent.
+    """
+
+    def __init__(
+        self,
+        settings: SelfPlayConfig,
+        num_games: int,
+        network: Network,
+        random: np.random.Generator,
+    ) -> None:
+        self.settings = settings
+        self.random = random
+        self.num_pool_games = round(settings.pool_share * num_games)
+        self.learner_colors = random.integers(2, size=self.num_pool_games)
+        """``[pool games]``: the learner's colour."""
+
+        self.snapshots: list[Weights] = []
+        """The oldest first."""
+
+        self._frozen: Network | None = None
+        self._learner = network
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there are pool games, and at least one snapshot to play against."""
+        return self.num_pool_games > 0 and bool(self.snapshots)
+
+    def add(self, weights: Weights) -> None:
+        """Add a copy of `weights`; if the pool is full, the oldest snapshot is dropped."""
+        if self.num_pool_games:
+            self.snapshots = with_snapshot(self.snapshots, weights, self.settings.pool_size)
+
+    def choose_opponent(self) -> Predictor | None:
+        """Return a random snapshot's network for the next rollout; None while there is none."""
+        if not self.is_active:
+            return None
+        if self._frozen is None:
+            self._frozen = self._learner.copy()
+        self._frozen.load_weights(self.snapshots[int(self.random.integers(len(self.snapshots)))])
+        return self._frozen
+
+    def frozen_moves(self, turns: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+        """Return ``[N]``: whether the frozen opponent is to move in each game."""
+        frozen = np.zeros(len(turns), dtype=np.bool_)
+        if self.is_active:
+            frozen[: self.num_pool_games] = turns[: self.num_pool_games] != self.learner_colors
+        return frozen
+
+    def redraw_colors(self, ended: npt.NDArray[np.bool_]) -> None:
+        """Draw the learner's colour again in the pool games that ended; `ended` is ``[N]``."""
+        over = np.flatnonzero(ended[: self.num_pool_games])
+        self.learner_colors[over] = self.random.integers(2, size=len(over))
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that future pool games depend on."""
+        return {"snapshots": self.snapshots, "learner_colors": self.learner_colors.copy()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        self.snapshots = [dict(weights) for weights in state["snapshots"]]
+        self.learner_colors = np.array(state["learner_colors"])
+
+
+@dataclass(frozen=True)
+class WorkerStats:
+    """Progress and load of a worker, measured in its own process."""
+
+    worker: int
+    """Number of the worker."""
+
+    process: int
+    """Process id."""
+
+    plies: int = 0
+    """Plies played since the worker started."""
+
+    games: int = 0
+    """Games finished since the worker started."""
+
+    seconds: float = 0.0
+    """Seconds since the worker started to play."""
+
+    waited: float = 0.0
+    """Seconds of these in which it waited for a free slot or for weights, or was paused."""
+
+    version: int = -1
+    """Version of the weights that it plays with."""
+
+    memory: float = 0.0
+    """Resident memory in MB."""
+
+    @property
+    def plies_per_second(self) -> float:
+        """Plies per second of the time that it did not wait."""
+        played = self.seconds - self.waited
+        return self.plies / played if played > 0.0 else 0.0
 
 
 @dataclass
 class RolloutStats:
-    """What happened in a rollout."""
+    """Results and counts of a rollout."""
 
     outcomes: list[tuple[Outcome, int]] = field(default_factory=list)
-    """How each game ended, and after how many plies."""
+    """Outcome and length in plies of each game that ended."""
 
     plies: int = 0
     learned_plies: int = 0
-    """Plies that the network chose and learns from."""
+    """Plies whose moves the network chose, and whose policy it learns from."""
 
     forced_plies: int = 0
     """Plies played by the mate rule."""
 
     pool_points: float = 0.0
-    """What the learner scored in pool games that ended, a draw being half a point."""
+    """Points of the learner in pool games that ended; a draw is half a point."""
 
     pool_games: int = 0
     pool_share: float = 0.0
-    """Share of the games that are played against earlier selves."""
+    """Share of the games that are played against snapshots of the opponent pool."""
 
     lag: int = 0
-    """Updates by which the oldest weights that played were behind."""
+    """Updates by which the weights that played were behind, at most."""
 
     abandoned_games: int = 0
-    """Games that were lost with a worker, so far."""
+    """Games lost with their workers since the run started."""
 
     failures: int = 0
-    """Workers that were replaced, so far."""
+    """Workers replaced since the run started."""
 
-    workers: tuple["WorkerStats", ...] = ()
-    """How the workers are doing, where there are any."""
+    workers: tuple[WorkerStats, ...] = ()
+    """Statistics of each worker; empty without workers."""
 
     worker_seconds: dict[str, float] = field(default_factory=dict)
-    """Where the workers' time went, by section, all workers together."""
+    """Time of all workers together, by section."""
 
     def add(
         self,
@@ -67,12 +175,12 @@ class RolloutStats:
         lag: int = 0,
         seconds: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        """Count what happened elsewhere too; how single workers do is told by their own learner.
+        """Add the results of a worker, or of another learner; `workers` is not added.
 
         Args:
-            other: of a worker, or of another learner.
-            lag: by how many updates the weights that a worker played with were behind.
-            seconds: where a worker's time went.
+            other: statistics of the same rollout elsewhere.
+            lag: updates by which the weights of the worker were behind.
+            seconds: the worker's time by section.
         """
         self.outcomes += other.outcomes
         self.plies += other.plies
@@ -89,7 +197,7 @@ class RolloutStats:
 
 
 class Collector:
-    """Plays all games with the current network and writes everything down."""
+    """Plays all games with the current network and records the experience."""
 
     def __init__(
         self,
@@ -101,16 +209,16 @@ class Collector:
         *,
         mirror: bool,
     ) -> None:
-        """Make a collector.
+        """Create a collector.
 
         Args:
             env: the games.
             predictor: the network that plays and learns.
-            pool: earlier selves, who play one side in some games.
-            settings: how it plays.
-            rng_states: ``[N]``, not 0: the state of each game's own chance. So a game is the same
-                whichever others are played beside it.
-            mirror: whether half of the positions are shown mirrored.
+            pool: snapshots that play one side in some games.
+            settings: settings of self-play.
+            rng_states: ``[N]``, not 0: state of each game's own random number generator, so that a
+                game does not depend on those played beside it.
+            mirror: whether the network sees half of the positions mirrored.
         """
         self.env = env
         self.predictor = predictor
@@ -127,7 +235,14 @@ class Collector:
         on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
         on_ply: Callable[[], None] = lambda: None,
     ) -> RolloutStats:
-        """Fill `buffer`. Games under way go on in the next rollout."""
+        """Fill `buffer`; games in progress continue in the next rollout.
+
+        Args:
+            buffer: where the experience goes.
+            timer: measures the sections ``env`` and ``inference``.
+            on_game_end: called with outcome and length of each game that ends.
+            on_ply: called before each ply.
+        """
         stats = RolloutStats()
         opponent = self.pool.choose_opponent()
         if self.pool.is_active:
@@ -164,9 +279,9 @@ class Collector:
                 legal = self._mirror(packed, legal)
         with timer.section("inference"):
             log_probs, values = self.predictor.predict(Positions(packed, legal, env.legal_counts))
-            legal_indices = draw_moves(log_probs, self.rng_states)
+            legal_indices = sample_moves(log_probs, self.rng_states)
             if opponent is not None and frozen.any():
-                legal_indices[frozen] = self._frozen_legal_indices(opponent, frozen)
+                legal_indices[frozen] = self._draw_opponent_moves(opponent, frozen)
         with timer.section("env"):
             games = np.arange(env.num_games)
             mates = self._mate_rule.legal_indices(env, games)
@@ -186,11 +301,12 @@ class Collector:
     def _mirror(
         self, packed: npt.NDArray[np.void], legal: npt.NDArray[np.uint16]
     ) -> npt.NDArray[np.uint16]:
-        """Show the network half of the positions mirrored, so that it learns both sides alike.
+        """Mirror half of the positions in `packed`, and return all legal lists to match.
 
-        This happens while acting, not while learning: what is learned is exactly what was seen.
+        The network then learns both wings alike. Positions are mirrored while acting, not while
+        learning: the network learns exactly from what it saw.
         """
-        chosen = np.flatnonzero(toss_coins(self.rng_states))
+        chosen = np.flatnonzero(coin_flips(self.rng_states))
         images = packed[chosen]
         mirror_packed(images, images)
         packed[chosen] = images
@@ -198,14 +314,15 @@ class Collector:
         legal[chosen] = MIRRORED_ACTIONS[legal[chosen]]
         return legal
 
-    def _frozen_legal_indices(
+    def _draw_opponent_moves(
         self, opponent: Predictor, frozen: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
+        """Return the opponent's legal indices in the games where `frozen` is set."""
         env = self.env
         where = np.flatnonzero(frozen)
         prediction = opponent.predict(env.observe(where))
         rng_states = self.rng_states[where]
-        legal_indices = draw_moves(prediction.log_probs, rng_states)
+        legal_indices = sample_moves(prediction.log_probs, rng_states)
         self.rng_states[where] = rng_states
         return legal_indices
 

@@ -1,58 +1,82 @@
-"""Where experience comes from: `GameSource`, and the plain one, `SelfPlay` in this process.
+"""Sources of experience: `GameSource`, and its plain implementation `SelfPlay` in this process.
 
-The learner has one of these, or its workers each have one for a part of the games.
+`make_source` chooses between it and the pools of workers (`keisei.selfplay.workers`), each of which
+has a `SelfPlay` for a share of the games.
 """
 
+import logging
+import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from keisei.config_schema import AppConfig
+from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Predictor
 from keisei.ppo.buffer import Experience
-from keisei.selfplay.opponent_pool import OpponentPool
-from keisei.selfplay.rollout import Collector, RolloutStats
+from keisei.ppo.learner import Ranks, number_of_workers, worker_cores
+from keisei.selfplay.rollout import Collector, OpponentPool, RolloutStats
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.rng import game_rng_states
 from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.vector import VectorShogi
-from keisei.shogi.vector_kernels import random_states
 from keisei.timing import SectionTimer
 
-_MASK = (1 << 63) - 1
+logger = logging.getLogger(__name__)
+
+PAUSE_INTERVAL: Final = 1.0
+"""Seconds between two checks of the file that pauses a run."""
+
+_MASK: Final = (1 << 63) - 1
+
+
+class WorkersFailedError(KeiseiError):
+    """Workers failed several times in a row; the message holds the last one's reason."""
 
 
 class RunSeeds(NamedTuple):
-    """The seeds of a run, by what they decide."""
+    """The seeds of a run, each for one purpose; all follow from ``run.seed``.
+
+    A game's own random numbers depend on a seed and on the number of the game, not on the process
+    that plays it: see `keisei.selfplay.workers.worker_pool.GameShares`.
+    """
 
     env: int
-    """Start positions and opening plies."""
+    """Seed of start positions and opening plies."""
 
     weights: int
-    """The network's first weights."""
+    """Seed of the network's initial weights."""
 
     acting: int
-    """Which moves are drawn."""
+    """Seed of the moves that are drawn from the policy."""
 
     learning: int
-    """The order of samples."""
+    """Seed of the order of samples."""
 
     pool: int
-    """Which earlier selves are met, and with which colour."""
+    """Seed of the choice of snapshots, and of the learner's colours in pool games."""
 
     @classmethod
     def of(cls, seed: int, resumed_at: int = 0) -> "RunSeeds":
-        """The seeds that follow from ``run.seed``, and from the update at which it goes on."""
+        """Derive the seeds.
+
+        Args:
+            seed: ``run.seed``.
+            resumed_at: the update from which a run is resumed with new games, which have to differ
+                from those at its start; 0 for a new run.
+        """
         entropy = [seed, resumed_at] if resumed_at else seed
         children = np.random.SeedSequence(entropy).spawn(len(cls._fields))
         return cls(*(int(child.generate_state(1, np.uint64)[0]) & _MASK for child in children))
 
 
 class GameSource(Protocol):
-    """Plays the games that a learner learns from. Used as a context, it leaves nothing behind."""
+    """Plays the games that a learner learns from. Use it as a context, which frees resources."""
 
-    def take_weights(self, network: Network, version: int) -> None:
-        """Play with the network as it is now, after `version` updates."""
+    def sync_weights(self, network: Network, version: int) -> None:
+        """Play with the weights of the network as they are now, after `version` updates."""
         ...
 
     def collect(
@@ -60,21 +84,32 @@ class GameSource(Protocol):
         experience: Experience,
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = ...,
+        is_paused: Callable[[], bool] = ...,
     ) -> RolloutStats:
-        """Fill `experience`. Games under way go on in the next rollout."""
+        """Fill `experience`; games in progress continue in the next rollout.
+
+        Args:
+            experience: where the plies go.
+            timer: measures the time by section.
+            on_game_end: called with outcome and length of each game that ends.
+            is_paused: polled while collecting; nothing is played while it returns True.
+
+        Raises:
+            WorkersFailedError: Too many workers failed in a row.
+        """
         ...
 
     @property
     def board(self) -> ShogiGame | None:
-        """A position of a game under way, to look at."""
+        """A position of a game in progress, for display."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """What a resumed run needs of it."""
+        """Return what a resumed run needs."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned, as far as that can be."""
+        """Restore what `state` returned, as far as possible."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -82,22 +117,8 @@ class GameSource(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-def without_pool(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A source's state without the earlier selves, which all learners have alike."""
-    if "pool" not in state:
-        return dict(state)
-    return {**state, "pool": {**state["pool"], "snapshots": []}}
-
-
-def with_pool_of(state: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """A state that was kept without them, with the earlier selves of another one."""
-    if "pool" not in state or "pool" not in other:
-        return dict(state)
-    return {**state, "pool": {**state["pool"], "snapshots": other["pool"]["snapshots"]}}
-
-
 class SelfPlay:
-    """Games `first_game`, `first_game` + 1 ... of a run."""
+    """Plays the games `first_game`, `first_game` + 1 ... of a run in this process."""
 
     def __init__(
         self,
@@ -110,16 +131,16 @@ class SelfPlay:
         predictor: Predictor | None = None,
         resumed_at: int = 0,
     ) -> None:
-        """Begin the games.
+        """Start the games.
 
         Args:
             config: the settings of the run.
             network: the network that plays.
-            games: how many are played here.
-            first_game: the number of the first of them.
-            threads: that step them.
-            predictor: asked instead of the network here, which then plays for earlier selves only.
-            resumed_at: the update at which the run goes on, if games begin anew in mid-run.
+            games: number of games.
+            first_game: number of the first game.
+            threads: threads that step the games.
+            predictor: called instead of the network, which is then used for snapshots only.
+            resumed_at: the update from which the run is resumed with new games; see `RunSeeds`.
         """
         seeds = RunSeeds.of(config.run.seed, resumed_at)
         self.env = VectorShogi(
@@ -139,33 +160,40 @@ class SelfPlay:
             predictor or network,
             self.pool,
             config.selfplay,
-            random_states(seeds.acting, games, first_game),
+            game_rng_states(seeds.acting, games, first_game),
             mirror=config.ppo.mirror,
         )
         self._pool_interval = config.selfplay.pool_interval
+
+    def sync_weights(self, network: Network, version: int) -> None:
+        """Add a snapshot to the opponent pool if one is due; the network itself plays already."""
+        if version % self._pool_interval == 0:
+            self.pool.add(network.weights())
 
     def collect(
         self,
         experience: Experience,
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
-        on_ply: Callable[[], None] = lambda: None,
+        is_paused: Callable[[], bool] = lambda: False,
     ) -> RolloutStats:
-        """Fill `experience`. Games under way go on in the next rollout."""
-        return self.collector.collect(experience, timer, on_game_end, on_ply)
+        """Fill `experience`; see `GameSource.collect`."""
 
-    def take_weights(self, network: Network, version: int) -> None:
-        """The network is the one that plays already; if it is time for it, it joins the pool."""
-        if version % self._pool_interval == 0:
-            self.pool.add(network.weights())
+        def wait_while_paused() -> None:
+            if is_paused():
+                with timer.section("waiting"):
+                    while is_paused():
+                        time.sleep(PAUSE_INTERVAL)
+
+        return self.collector.collect(experience, timer, on_game_end, on_ply=wait_while_paused)
 
     @property
     def board(self) -> ShogiGame:
-        """A game under way, to look at."""
+        """A game in progress, for display."""
         return self.env.game(0)
 
     def state(self) -> dict[str, Any]:
-        """Everything that the games to come depend on."""
+        """Return everything that the games depend on from here on."""
         return {
             "env": self.env.state(),
             "pool": self.pool.state(),
@@ -174,7 +202,7 @@ class SelfPlay:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned."""
+        """Restore what `state` returned."""
         self.env.restore(state["env"])
         self.pool.restore(state["pool"])
         self.pool_random.bit_generator.state = state["pool_random"]
@@ -184,4 +212,79 @@ class SelfPlay:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is held that other processes would miss."""
+        """Do nothing: there are no processes and no shared memory to free."""
+
+
+def make_source(
+    config: AppConfig, network: Network, ranks: Ranks, *, resumed_at: int = 0
+) -> GameSource:
+    """Create the games of one learner, in this process or in workers as the settings say.
+
+    Args:
+        config: the settings of the run.
+        network: the network that plays, if the learner plays itself.
+        ranks: all learners of the run, of which this is one.
+        resumed_at: the update from which a run is resumed with new games; see `RunSeeds`.
+    """
+    on_cpu = network.device == "cpu"
+    if config.parallel.backend == "ray":
+        from keisei.selfplay.workers.ray_pool import RaySelfPlay
+
+        cpus = worker_cores(ranks, on_cpu=on_cpu)
+        return RaySelfPlay(config, local_cpus=cpus, ranks=ranks, first_round=resumed_at)
+    if workers := number_of_workers(config, ranks, on_cpu=on_cpu):
+        from keisei.selfplay.workers.process_pool import ParallelSelfPlay
+
+        return ParallelSelfPlay(config, workers=workers, ranks=ranks, first_round=resumed_at)
+    return SelfPlay(
+        config,
+        network,
+        games=config.env.num_games,
+        first_game=ranks.rank * config.env.num_games,
+        threads=config.env.threads or network.threads,
+        resumed_at=resumed_at,
+    )
+
+
+def without_snapshots(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a source without its snapshots, which are the same for all learners."""
+    if "pool" not in state:
+        return dict(state)
+    return {**state, "pool": {**state["pool"], "snapshots": []}}
+
+
+def with_snapshots_of(state: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a source with the snapshots of another one."""
+    if "pool" not in state or "pool" not in other:
+        return dict(state)
+    return {**state, "pool": {**state["pool"], "snapshots": other["pool"]["snapshots"]}}
+
+
+class PauseFile:
+    """A file that pauses a run while it exists: anyone, on any system, can create and delete it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_set = False
+        self._last_check = float("-inf")
+        self._since = 0.0
+        self._earlier_seconds = 0.0
+
+    def is_set(self) -> bool:
+        """Return whether the file exists, checked once a second at most; logs every change."""
+        now = time.monotonic()
+        if now - self._last_check >= PAUSE_INTERVAL:
+            self._last_check = now
+            was_set, self._is_set = self._is_set, self._path.exists()
+            if self._is_set and not was_set:
+                self._since = now
+                logger.info("paused; delete %s to resume", self._path)
+            elif was_set and not self._is_set:
+                self._earlier_seconds += now - self._since
+                logger.info("resumed after %.0f s", now - self._since)
+        return self._is_set
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the file has existed so far, as far as `is_set` has seen it."""
+        return self._earlier_seconds + (time.monotonic() - self._since if self._is_set else 0.0)

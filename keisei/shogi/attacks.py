@@ -1,4 +1,10 @@
-"""Who attacks what: slider moves, the enemy's attack map, checks and pins. Player's view."""
+"""Attacks: sliding moves, the enemy's attack map, checks and pins, all in a player's view.
+
+`attacked_squares` at the end is plain Python, for notations and error messages.
+"""
+
+from collections.abc import Sequence
+from functools import cache
 
 from keisei.shogi.bitboard import (
     Bitboard,
@@ -6,6 +12,7 @@ from keisei.shogi.bitboard import (
     highest,
     load,
     lowest,
+    squares_of,
     without_lowest,
 )
 from keisei.shogi.jit import int64, jit, jit_inner
@@ -18,6 +25,8 @@ from keisei.shogi.position import (
 from keisei.shogi.tables import (
     ALL,
     BISHOP,
+    BISHOP_LINES,
+    CLASS_OF_KIND,
     DRAGON,
     FILE_LINE,
     GOLD,
@@ -32,18 +41,20 @@ from keisei.shogi.tables import (
     NOT_COLUMN_8,
     PAWN,
     ROOK,
+    ROOK_LINES,
     SILVER,
     STEPS,
     UPPER,
 )
+from keisei.shogi.types import Piece, in_view_of
 
 
 @jit_inner
 def slide(line: int, sq: int, occupied: Bitboard) -> Bitboard:
-    """Where a slider goes along one line, both ways, up to and including the first piece.
+    """Squares a slider reaches along one line, both ways, up to and including the first piece.
 
-    The obstruction difference: twice the first obstacle above less the last one below sets
-    exactly the bits from the latter to the former.
+    Obstruction difference: twice the first obstacle above minus the last one below sets exactly
+    the bits from the latter to the former.
     """
     lower, upper = load(LOWER[line, sq]), load(UPPER[line, sq])
     above = upper & occupied
@@ -53,26 +64,26 @@ def slide(line: int, sq: int, occupied: Bitboard) -> Bitboard:
 
 @jit_inner
 def bishop_attacks(sq: int, occupied: Bitboard) -> Bitboard:
-    """Where a bishop on `sq` goes, first pieces included."""
+    """Squares a bishop on `sq` attacks, up to and including the first piece on each diagonal."""
     return slide(2, sq, occupied) | slide(3, sq, occupied)
 
 
 @jit_inner
 def rook_attacks(sq: int, occupied: Bitboard) -> Bitboard:
-    """Where a rook on `sq` goes, first pieces included."""
+    """Squares a rook on `sq` attacks, up to and including the first piece on each line."""
     return slide(0, sq, occupied) | slide(1, sq, occupied)
 
 
 @jit_inner
 def lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
-    """Where the player's own lance on `sq` goes (up the board)."""
+    """Squares that the player's own lance on `sq` attacks (up the board)."""
     ray = load(LOWER[FILE_LINE, sq])
     return ray & -bit(highest(ray & occupied | bit(0)))
 
 
 @jit_inner
 def enemy_lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
-    """Where the enemy's lance on `sq` goes (down the board)."""
+    """Squares that the enemy's lance on `sq` attacks (down the board)."""
     ray = load(UPPER[FILE_LINE, sq])
     above = ray & occupied
     return ray & (above ^ (above - bit(0)))
@@ -80,14 +91,14 @@ def enemy_lance_attacks(sq: int, occupied: Bitboard) -> Bitboard:
 
 @jit_inner
 def enemy_attack_map(position: Record, view: int, occupied: Bitboard) -> Bitboard:
-    """Every square that the enemy attacks when `occupied` is what stands on the board."""
+    """All squares that the enemy attacks if the squares of `occupied` hold pieces."""
     pawns = enemy_pieces(position, view, PAWN)
     silvers = enemy_pieces(position, view, SILVER)
     golds = enemy_pieces(position, view, GOLD)
     horses = enemy_pieces(position, view, HORSE)
     dragons = enemy_pieces(position, view, DRAGON)
 
-    # All steps at once: first the straight part, then what goes on one square to either side.
+    # All steps at once: first the straight ones, then those that end one file to either side.
     forward = (golds | silvers) << 9
     straight = pawns << 9 | forward | golds >> 9 | horses << 9 | horses >> 9
     sideways = (
@@ -149,7 +160,7 @@ def enemy_attackers(position: Record, view: int, sq: int, occupied: Bitboard) ->
 
 @jit_inner
 def checks_and_pins(position: Record, view: int) -> tuple[Bitboard, Bitboard, Bitboard]:
-    """What the player's king suffers: (checking pieces, squares between, own pinned pieces)."""
+    """Threats to the player's king: (checking pieces, squares between, own pinned pieces)."""
     king = int64(position.kings[view, OWN])
     own = load(position.occupied[view, OWN])
     enemy = load(position.occupied[view, ENEMY])
@@ -172,7 +183,7 @@ def checks_and_pins(position: Record, view: int) -> tuple[Bitboard, Bitboard, Bi
                     between |= gap
                 elif not without_lowest(blockers):
                     pinned |= blockers
-        if line == FILE_LINE:  # the enemy's lances come from above only
+        if line == FILE_LINE:  # the enemy's lances attack from above only
             sliders |= enemy_pieces(position, view, LANCE)
         ray = load(LOWER[line, king])
         if ray & sliders:
@@ -190,7 +201,7 @@ def checks_and_pins(position: Record, view: int) -> tuple[Bitboard, Bitboard, Bi
 
 @jit_inner
 def line_through(king: int, sq: int) -> Bitboard:
-    """The whole line on which a pinned piece on `sq` may move, its king being on `king`."""
+    """The whole line through a king and the piece on `sq` that is pinned to it."""
     piece = bit(sq)
     line = 0
     while line < 3 and not ((load(LOWER[line, king]) | load(UPPER[line, king])) & piece):
@@ -200,7 +211,7 @@ def line_through(king: int, sq: int) -> Bitboard:
 
 @jit
 def king_is_attacked(position: Record, view: int) -> bool:
-    """Whether the player's king is attacked, whoever is to move."""
+    """Whether the player's king is attacked, regardless of the side to move."""
     king = int64(position.kings[view, OWN])
     if king == NO_SQUARE:
         return False
@@ -209,3 +220,36 @@ def king_is_attacked(position: Record, view: int) -> bool:
         position, view, KING
     ) & load(STEPS[KING, king])
     return bool(attackers)
+
+
+Board = Sequence[Piece | None]
+"""81 entries by square (9a first, 1i last), as in `Diagram.board`."""
+
+
+def attacked_squares(board: Board, sq: int, piece: Piece) -> set[int]:
+    """Squares that a piece on `sq` attacks, up to and including the first piece on each line."""
+    color = piece.color
+    reached: set[int] = set()
+    for ray in _rays(int(CLASS_OF_KIND[piece.kind]), in_view_of(color, sq)):
+        for target_in_view in ray:
+            target = in_view_of(color, target_in_view)
+            reached.add(target)
+            if board[target] is not None:
+                break
+    return reached
+
+
+@cache
+def _rays(piece_class: int, sq: int) -> tuple[tuple[int, ...], ...]:
+    """Squares a piece passes in each direction on an empty board; a step is a ray of one square."""
+    rays: list[list[int]] = []
+    if piece_class in (HORSE, DRAGON):
+        rays += [[step] for step in squares_of(load(STEPS[KING, sq]))]
+    elif piece_class not in (LANCE, BISHOP, ROOK):
+        rays += [[step] for step in squares_of(load(STEPS[piece_class, sq]))]
+    if piece_class == LANCE:
+        rays.append(squares_of(load(LOWER[FILE_LINE, sq]))[::-1])
+    sliding = {BISHOP: BISHOP_LINES, HORSE: BISHOP_LINES, ROOK: ROOK_LINES, DRAGON: ROOK_LINES}
+    for line in sliding.get(piece_class, ()):
+        rays += [squares_of(load(LOWER[line, sq]))[::-1], squares_of(load(UPPER[line, sq]))]
+    return tuple(tuple(ray) for ray in rays)

@@ -1,11 +1,11 @@
-"""A set of squares in one number: bit `sq` is set when square `sq` is in the set.
+"""Bitboards, sets of squares in one number: bit `sq` is set if square `sq` is in the set.
 
 With the JIT off a bitboard is a plain ``int``. Under Numba it is a type of its own, lowered to
 LLVM's ``i128``, so that every operator is one instruction of the intermediate code (two or three
 of the machine's). This is the only file that knows about Numba's internals.
 
-In arrays a bitboard is a row of two ``uint64`` words, low word first: `load` and `store` go
-between the two. Rules that make the same source right in both worlds:
+In arrays a bitboard is a row of two ``uint64`` words, low word first: `load` and `store` convert
+between the two. Two rules keep the same source correct with and without the JIT:
 
 - Complement only inside an intersection (``a & ~b``), because a Python ``int`` has no width.
 - After a shift to the left, intersect with something that lies on the board.
@@ -30,7 +30,7 @@ WORD_MASK = (1 << 64) - 1
 
 
 def load(words: Words) -> Bitboard:
-    """The bitboard stored in ``words[2]``."""
+    """Read the bitboard stored in ``words[2]``."""
     return int(words[0]) | int(words[1]) << 64
 
 
@@ -41,27 +41,27 @@ def store(words: Words, board: Bitboard) -> None:
 
 
 def bit(sq: int) -> Bitboard:
-    """The set of one square."""
+    """The set that contains one square."""
     return 1 << int(sq)
 
 
 def lowest(board: Bitboard) -> int:
-    """The first square of a set that is not empty."""
+    """The lowest square of a non-empty set."""
     return (board & -board).bit_length() - 1
 
 
 def highest(board: Bitboard) -> int:
-    """The last square of a set that is not empty."""
+    """The highest square of a non-empty set."""
     return board.bit_length() - 1
 
 
 def without_lowest(board: Bitboard) -> Bitboard:
-    """The set less its first square."""
+    """The set without its lowest square."""
     return board & (board - 1)
 
 
 def count(board: Bitboard) -> int:
-    """How many squares are in the set."""
+    """Number of squares in the set."""
     return board.bit_count()
 
 
@@ -71,12 +71,12 @@ def low_word(board: Bitboard) -> int:
 
 
 def squares_of(board: Bitboard) -> list[int]:
-    """The squares of a set, in order (plain Python, for tables and tests)."""
+    """List the squares of a set in ascending order (plain Python, for tables and tests)."""
     return [sq for sq in range(NUM_SQUARES) if board >> sq & 1]
 
 
 def as_words(boards: list[int]) -> Words:
-    """An array ``uint64[n, 2]`` of bitboards, as kernels read them (plain Python, for tables)."""
+    """Store bitboards in an array ``uint64[n, 2]``, as kernels read them (plain Python)."""
     return np.array([[board & WORD_MASK, board >> 64] for board in boards], dtype=np.uint64)
 
 
@@ -129,18 +129,18 @@ def _register_binary(function: Any, emit: Any) -> None:
     right = types.int64 if function in _SHIFTS else BITBOARD
     in_place = getattr(operator, "i" + function.__name__.strip("_"))
 
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class BinaryOperator(AbstractTemplate):  # type: ignore[misc]
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
             fits = isinstance(args[1], types.Integer) if function in _SHIFTS else args[1] == right
             return signature(BITBOARD, BITBOARD, right) if args[0] == BITBOARD and fits else None
 
-    class InPlaceTemplate(Template):
+    class InPlaceOperator(BinaryOperator):
         key = in_place
 
-    infer_global(function)(Template)
-    infer_global(in_place)(InPlaceTemplate)
+    infer_global(function)(BinaryOperator)
+    infer_global(in_place)(InPlaceOperator)
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return emit(builder, *args)
@@ -150,14 +150,14 @@ def _register_binary(function: Any, emit: Any) -> None:
 
 
 def _register_comparison(function: Any, sign: str) -> None:
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Comparison(AbstractTemplate):  # type: ignore[misc]
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
             fits = args == (BITBOARD, BITBOARD)
             return signature(types.boolean, BITBOARD, BITBOARD) if fits else None
 
-    infer_global(function)(Template)
+    infer_global(function)(Comparison)
 
     @lower_builtin(function, BITBOARD, BITBOARD)
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -165,13 +165,13 @@ def _register_comparison(function: Any, sign: str) -> None:
 
 
 def _register_unary(function: Any, emit: Any, result: Any = BITBOARD) -> None:
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class UnaryOperator(AbstractTemplate):  # type: ignore[misc]
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
             return signature(result, BITBOARD) if args == (BITBOARD,) else None
 
-    infer_global(function)(Template)
+    infer_global(function)(UnaryOperator)
 
     @lower_builtin(function, BITBOARD)
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:

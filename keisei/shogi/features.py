@@ -1,15 +1,17 @@
 """Observation planes by name: ``core46``, ``core46+check``, ... ``core46+all``.
 
-Planes are made from packed positions, so they are always the mover's view. Each feature is one
-registered function that writes its planes for a whole batch; a `FeatureSpec` is a list of them.
+Planes are computed from packed positions, so they are always in the mover's view. A feature is a
+registered function that writes its planes for a whole batch; a `FeatureSpec` is a list of features.
+`FEATURE_SPECS` holds the specs by name, and `feature_spec` adds any other combination to it.
 
->>> feature_spec("core46+check").shape
-(47, 9, 9)
+>>> FEATURE_SPECS["core46"].num_planes
+46
+>>> feature_spec("core46+check+last2ply").shape
+(51, 9, 9)
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -21,18 +23,18 @@ from keisei.constants import (
     NUM_HAND_KINDS,
     NUM_PIECE_KINDS,
     NUM_SQUARES,
+    PROMOTION_ZONE_SQUARES,
 )
 from keisei.errors import KeiseiError
 from keisei.shogi.jit import int64, jit, jit_inner
-from keisei.shogi.packed import require_sound
+from keisei.shogi.packed import require_valid
 from keisei.shogi.position import Array, Records
+from keisei.shogi.tables import HAND_LIMIT_OF_KIND
 from keisei.shogi.types import SYMBOLS
 
-_HAND_LIMITS = np.array(HAND_LIMITS, dtype=np.int64)
 _OWN_HAND = 2 * NUM_PIECE_KINDS
 _MOVER_IS_BLACK = _OWN_HAND + 2 * NUM_HAND_KINDS
 _PLY = _MOVER_IS_BLACK + 1
-_ZONE_SQUARES = 27
 _SHOWN_REPETITIONS = 3
 
 
@@ -60,7 +62,7 @@ def _fill(planes: Array, b: int, plane: int, start: int, stop: int, value: float
 
 @jit
 def write_core46(packed: Records, planes: Array, first: int) -> None:
-    """Pieces (28 planes), hands (14), mover is Black, ply / ply limit, two reserved."""
+    """Write 46 planes: pieces (28), hands (14), mover is Black, ply / ply limit, two reserved."""
     for b in range(len(packed)):
         position = packed[b]
         for sq in range(NUM_SQUARES):
@@ -72,7 +74,7 @@ def write_core46(packed: Records, planes: Array, first: int) -> None:
                 held = int64(position.hands[side, kind])
                 if held:
                     plane = first + _OWN_HAND + side * NUM_HAND_KINDS + kind
-                    _fill(planes, b, plane, 0, NUM_SQUARES, held / _HAND_LIMITS[kind])
+                    _fill(planes, b, plane, 0, NUM_SQUARES, held / HAND_LIMIT_OF_KIND[kind])
         if position.turn == 0:
             _fill(planes, b, first + _MOVER_IS_BLACK, 0, NUM_SQUARES, 1.0)
         progress = min(int64(position.ply) / max(int64(position.ply_limit), 1), 1.0)
@@ -80,25 +82,25 @@ def write_core46(packed: Records, planes: Array, first: int) -> None:
 
 
 def write_check(packed: Records, planes: Array, first: int) -> None:
-    """One plane: the mover is in check."""
+    """Write one plane: the mover is in check."""
     planes[:, first] = packed["in_check"][:, None] != 0
 
 
 def write_repetition(packed: Records, planes: Array, first: int) -> None:
-    """Three planes: this position has occurred once, twice, three times before."""
+    """Write three planes: this position occurred once, twice, three times before."""
     occurrences = np.minimum(packed["repetitions"], _SHOWN_REPETITIONS)
     for number in range(1, _SHOWN_REPETITIONS + 1):
         planes[:, first + number - 1] = occurrences[:, None] == number
 
 
 def write_prom_zone(packed: Records, planes: Array, first: int) -> None:
-    """Two planes, always the same: where the mover and where the opponent promotes."""
-    planes[:, first, :_ZONE_SQUARES] = 1.0
-    planes[:, first + 1, NUM_SQUARES - _ZONE_SQUARES :] = 1.0
+    """Write two constant planes: the promotion zones of the mover and of the opponent."""
+    planes[:, first, :PROMOTION_ZONE_SQUARES] = 1.0
+    planes[:, first + 1, NUM_SQUARES - PROMOTION_ZONE_SQUARES :] = 1.0
 
 
 def write_last2ply(packed: Records, planes: Array, first: int) -> None:
-    """Four planes: from and to of the last move, from and to of the one before."""
+    """Write four planes: from and to of the last move, from and to of the one before."""
     squares = packed["last_moves"]
     rows, which = np.nonzero(squares < NUM_SQUARES)
     planes[rows, first + which, squares[rows, which]] = 1.0
@@ -106,7 +108,7 @@ def write_last2ply(packed: Records, planes: Array, first: int) -> None:
 
 @jit
 def write_hand_onehot(packed: Records, planes: Array, first: int) -> None:
-    """76 planes: for each hand and kind, whether at least 1, 2, 3 ... pieces are held."""
+    """Write 76 planes: for each hand and kind, at least 1, 2, 3 ... pieces are held."""
     for b in range(len(packed)):
         plane = first
         for side in range(2):
@@ -114,7 +116,7 @@ def write_hand_onehot(packed: Records, planes: Array, first: int) -> None:
                 for _ in range(int64(packed[b].hands[side, kind])):
                     _fill(planes, b, plane, 0, NUM_SQUARES, 1.0)
                     plane += 1
-                plane += _HAND_LIMITS[kind] - int64(packed[b].hands[side, kind])
+                plane += HAND_LIMIT_OF_KIND[kind] - int64(packed[b].hands[side, kind])
 
 
 Planes = npt.NDArray[Any]
@@ -127,7 +129,7 @@ Writer = TypeVar("Writer", bound=PlaneWriter)
 
 
 class UnknownFeatureError(KeiseiError, ValueError):
-    """A feature set that does not exist; the message lists those that do."""
+    """An unknown feature set; the message lists the valid ones."""
 
 
 @dataclass(frozen=True)
@@ -136,16 +138,16 @@ class Feature:
 
     name: str
     planes: tuple[str, ...]
-    """What each plane is called: unique within a spec, the same in every spec."""
+    """Name of each plane, unique within a spec."""
 
     write: PlaneWriter
     is_base: bool
-    """Whether it stands first in a spec's name, like ``core46``."""
+    """Whether it comes first in a spec's name, like ``core46``."""
 
 
 @dataclass(frozen=True)
 class FeatureSpec:
-    """What a network sees: an ordered list of features, and from it names, shape and encoder."""
+    """The input of a network: an ordered list of features that encodes positions as planes."""
 
     features: tuple[Feature, ...]
 
@@ -161,7 +163,7 @@ class FeatureSpec:
 
     @property
     def num_planes(self) -> int:
-        """How many planes there are."""
+        """Number of planes."""
         return sum(len(feature.planes) for feature in self.features)
 
     @property
@@ -174,7 +176,7 @@ class FeatureSpec:
     ) -> Planes:
         """Write the planes of ``packed[B]`` into ``out[B, planes, 9, 9]`` and return it.
 
-        Without `out` a new array of `dtype` is made. float32 holds the values as they are, uint8
+        Without `out` a new array of `dtype` is returned. float32 holds the values unchanged, uint8
         holds them times 255, uint16 holds the bits of their bfloat16 (view it as such in torch).
         """
         if out is None:
@@ -188,7 +190,7 @@ class FeatureSpec:
             raise ValueError(
                 f"planes are float32, uint8 or uint16 (bfloat16 bits), not {out.dtype}"
             )
-        require_sound(packed)
+        require_valid(packed)
         is_float32 = out.dtype == np.float32
         buffer = None if is_float32 else np.empty((_CHUNK, *self.shape), dtype=np.float32)
         for start in range(0, len(packed), _CHUNK):
@@ -216,13 +218,19 @@ _CHUNK: Final = 64
 
 _ELEMENT_TYPES: Final = (np.dtype(np.float32), np.dtype(np.uint8), np.dtype(np.uint16))
 _ALL: Final = "all"
-_registry: dict[str, Feature] = {}
+_features: dict[str, Feature] = {}
+
+FEATURE_SPECS: Final[dict[str, FeatureSpec]] = {}
+"""Feature sets by name: the base, the base with each option, ``core46+all``, those in use.
+
+`feature_spec` returns any combination by name, `register_feature` adds a new option.
+"""
 
 
 def register_feature(
     name: str, planes: Sequence[str], *, is_base: bool = False
 ) -> Callable[[Writer], Writer]:
-    """Register the function below as the writer of a feature called `name`.
+    """Register the decorated function as the writer of a feature called `name`.
 
     >>> @register_feature("white_to_move", ["mover is White"])
     ... def write_white_to_move(packed, planes, first):
@@ -232,46 +240,57 @@ def register_feature(
     """
 
     def register(write: Writer) -> Writer:
-        if not name.isidentifier() or name == _ALL or name in _registry:
-            raise ValueError(f"{name!r} is not free as the name of a feature")
-        _registry[name] = Feature(name, tuple(planes), write, is_base)
-        feature_spec.cache_clear()
+        if not name.isidentifier() or name == _ALL or name in _features:
+            raise ValueError(f"a feature cannot be named {name!r}: not an identifier, or in use")
+        _features[name] = Feature(name, tuple(planes), write, is_base)
+        for base in [name] if is_base else [f"{base}+{name}" for base in _bases()]:
+            feature_spec(base)
         return write
 
     return register
 
 
 def registered_features() -> tuple[Feature, ...]:
-    """All features, in the order in which they stand in a spec."""
-    return tuple(_registry.values())
+    """Return all features, in the order in which they appear in a spec."""
+    return tuple(_features.values())
 
 
-@cache
 def feature_spec(name: str) -> FeatureSpec:
-    """The spec of a name such as ``core46``, ``core46+check+last2ply`` or ``core46+all``.
+    """Return the spec of a name such as ``core46``, ``core46+check+last2ply`` or ``core46+all``.
 
-    The order of the options does not matter. ``all`` stands for the options of Keisei itself, so
-    that a plug-in does not change what a stored name means.
+    The order of the options does not matter. ``all`` stands for the built-in options, so that a
+    plug-in does not change the meaning of a stored name.
     """
+    if name not in FEATURE_SPECS:
+        FEATURE_SPECS[name] = _parse_spec(name)
+    return FEATURE_SPECS[name]
+
+
+def _bases() -> list[str]:
+    return [feature.name for feature in _features.values() if feature.is_base]
+
+
+def _parse_spec(name: str) -> FeatureSpec:
     base, *options = name.split("+")
-    if base not in _registry or not _registry[base].is_base:
-        bases = ", ".join(feature.name for feature in _registry.values() if feature.is_base)
-        raise UnknownFeatureError(f"feature set {name!r}: it starts with one of {bases}")
+    if base not in _bases():
+        raise UnknownFeatureError(
+            f"feature set {name!r}: it must start with one of {', '.join(_bases())}"
+        )
     if _ALL in options:
         if len(options) > 1:
             raise UnknownFeatureError(f"feature set {name!r}: 'all' includes the other options")
         options = list(BUILT_IN_OPTIONS)
-    known = [feature.name for feature in _registry.values() if not feature.is_base]
+    known = [feature.name for feature in _features.values() if not feature.is_base]
     for option in options:
         if option not in known:
             raise UnknownFeatureError(
                 f"feature set {name!r}: there is no option {option!r}; "
-                f"there are {', '.join(known)} and all"
+                f"the options are {', '.join(known)} and all"
             )
         if options.count(option) > 1:
-            raise UnknownFeatureError(f"feature set {name!r}: {option!r} is there twice")
-    chosen = [_registry[option] for option in known if option in options]
-    return FeatureSpec((_registry[base], *chosen))
+            raise UnknownFeatureError(f"feature set {name!r}: {option!r} appears twice")
+    chosen = [_features[option] for option in known if option in options]
+    return FeatureSpec((_features[base], *chosen))
 
 
 def _core46_planes() -> list[str]:
@@ -307,4 +326,6 @@ register_feature("last2ply", ["last from", "last to", "before last from", "befor
 register_feature("hand_onehot", _hand_onehot_planes())(write_hand_onehot)
 
 BUILT_IN_OPTIONS: Final = ("check", "repetition", "prom_zone", "last2ply", "hand_onehot")
-"""What ``+all`` stands for."""
+"""The options that ``+all`` includes."""
+
+feature_spec(f"core46+{_ALL}")

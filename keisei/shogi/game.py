@@ -1,4 +1,4 @@
-"""`ShogiGame`: one game, the friendly way.
+"""`ShogiGame`: one game with its moves, for people, notations and tests.
 
 >>> game = ShogiGame()
 >>> game.push("7g7f")
@@ -8,6 +8,7 @@
 'lnsgkgsnl/1r5b1/ppppppppp/9/9/2P6/PP1PPPPPP/1B5R1/LNSGKGSNL w - 2'
 """
 
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from keisei.constants import MAX_PLY, MOVE_BUFFER
 from keisei.errors import IllegalMoveError
 from keisei.shogi.actions import PolicyOutputMapper
-from keisei.shogi.legality import why_action_is_illegal, why_illegal
+from keisei.shogi.legality import from_diagram, why_action_is_illegal, why_illegal
 from keisei.shogi.mate import NO_MATE, MateScratch, find_mates
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.notation.sfen import (
@@ -25,7 +26,7 @@ from keisei.shogi.notation.sfen import (
     format_sfen,
     parse_position,
 )
-from keisei.shogi.position import Record, new_positions, play, undo
+from keisei.shogi.position import Record, new_positions, play, to_diagram, undo
 from keisei.shogi.render.svg import board_svg
 from keisei.shogi.render.text import board_text
 from keisei.shogi.rules import (
@@ -36,15 +37,14 @@ from keisei.shogi.rules import (
     may_declare,
     outcome_of,
 )
-from keisei.shogi.setup import from_diagram, to_diagram
 from keisei.shogi.types import Color, Diagram, Move, Piece, PieceKind
 
-_FIRST_HISTORY = 256
+_INITIAL_HISTORY = 256
 _mapper = PolicyOutputMapper()
 
 
 class ShogiGame:
-    """A position and the moves that led to it.
+    """A game: its start, its moves and its current position.
 
     `start` is an SFEN, a USI ``position`` command (moves included), or a `Diagram`.
     """
@@ -53,7 +53,7 @@ class ShogiGame:
     """The ply at which the game is a draw."""
 
     declaration: DeclarationRule
-    """By which rule a win may be declared."""
+    """The rule by which a win may be declared."""
 
     def __init__(
         self,
@@ -71,17 +71,17 @@ class ShogiGame:
         self._position = from_diagram(diagram)
         self._actions: list[int] = []
         self._captured: list[int] = []
-        self._keys = np.zeros(_FIRST_HISTORY, dtype=np.uint64)
-        self._checks = np.zeros(_FIRST_HISTORY, dtype=np.bool_)
+        self._keys = np.zeros(_INITIAL_HISTORY, dtype=np.uint64)
+        self._checks = np.zeros(_INITIAL_HISTORY, dtype=np.bool_)
         self._legal = np.zeros(MOVE_BUFFER, dtype=np.uint16)
-        self._look()
+        self._update()
         for number, move in enumerate(moves, 1):
             try:
                 self.push(move)
             except IllegalMoveError as error:
                 raise IllegalMoveError(f"move {number} of the list: {error}") from None
 
-    # ---- what the position is ----
+    # ---- The position ----
 
     @property
     def turn(self) -> Color:
@@ -90,41 +90,41 @@ class ShogiGame:
 
     @property
     def ply(self) -> int:
-        """Plies played since the beginning of the game, those before `start` included."""
+        """Plies played, including those before `start`."""
         return int(self._position.ply)
 
     @property
     def diagram(self) -> Diagram:
-        """The position as it would be printed."""
+        """The current position as a diagram."""
         return to_diagram(self._position)
 
     @property
     def position(self) -> Record:
-        """The record that kernels work on. Changing it is at your own risk."""
+        """The record that kernels work on; do not modify it."""
         return self._position
 
     @property
     def key(self) -> int:
-        """Zobrist key of board, hands and side to move."""
+        """The Zobrist key of board, hands and side to move."""
         return int(self._position.key)
 
     def piece_at(self, square: int) -> Piece | None:
-        """The piece on a square, None where it is empty."""
+        """Return the piece on a square; None if it is empty."""
         return self.diagram.board[square]
 
     def hand(self, color: Color) -> tuple[int, ...]:
-        """How many P L N S G B R a side holds in hand."""
+        """Return the counts of P L N S G B R in the hand of a side."""
         return tuple(self._position.hands[color].tolist())
 
     def sfen(self) -> str:
-        """The SFEN of the position."""
+        """Return the SFEN of the position."""
         return format_sfen(self.diagram)
 
     def usi_position(self) -> str:
-        """The USI ``position`` command of the whole game so far."""
+        """Return the USI ``position`` command of the whole game so far."""
         return format_position(self.start, self.moves)
 
-    # ---- what can be played ----
+    # ---- Moves ----
 
     @property
     def legal_moves(self) -> list[Move]:
@@ -134,15 +134,15 @@ class ShogiGame:
 
     @property
     def legal_actions(self) -> npt.NDArray[np.uint16]:
-        """The policy indices of all legal moves, in the same order."""
+        """The policy indices of all legal moves, in the order of `legal_moves`."""
         return self._legal[: self._number_of_moves].copy()
 
     def is_legal(self, move: Move | str) -> bool:
-        """Whether a move may be played now."""
+        """Return whether a move is legal in the current position."""
         return _mapper.index(_as_move(move), self.turn) in self._legal[: self._number_of_moves]
 
     def push(self, move: Move | str) -> None:
-        """Play a move; raises `IllegalMoveError`, which says why, if it is not legal."""
+        """Play a move; raise `IllegalMoveError`, with the reason, if it is not legal."""
         move = _as_move(move)
         if not self.is_legal(move):
             raise IllegalMoveError(f"{move}: {why_illegal(self._position, move)}")
@@ -153,18 +153,18 @@ class ShogiGame:
         if action not in self._legal[: self._number_of_moves]:
             raise IllegalMoveError(why_action_is_illegal(self._position, action))
         if self.ply == MAX_PLY:
-            raise IllegalMoveError(f"the game has reached ply {MAX_PLY}, the last that is counted")
+            raise IllegalMoveError(f"the game has reached ply {MAX_PLY}, the maximum")
         self._captured.append(int(play(self._position, int(action))))
         self._actions.append(int(action))
-        self._look()
+        self._update()
 
     def pop(self) -> Move:
-        """Take back the last move and return it."""
+        """Undo the last move and return it."""
         if not self._actions:
-            raise IndexError("there is no move to take back")
+            raise IndexError("there is no move to undo")
         action = self._actions.pop()
         undo(self._position, action, self._captured.pop())
-        self._look()
+        self._update()
         return _mapper.move(action, self.turn)
 
     @property
@@ -189,19 +189,21 @@ class ShogiGame:
 
     @property
     def last_move(self) -> Move | None:
-        """The move played last."""
+        """The move played last; None at `start`."""
         return _mapper.move(self._actions[-1], self.turn.opponent) if self._actions else None
 
     def mate_in_one(self) -> Move | None:
-        """A move that mates at once, None where there is none."""
+        """Return a move that mates at once; None if there is none."""
         positions = new_positions(1)
         positions[0] = self._position
-        column = np.empty(1, dtype=np.int64)
+        legal_index = np.empty(1, dtype=np.int64)
         legal, number = self._legal[None], np.array([self._number_of_moves], dtype=np.int32)
-        find_mates(positions, legal, number, MateScratch.of(1), column, 0, 1)
-        return None if column[0] == NO_MATE else _mapper.move(int(legal[0, column[0]]), self.turn)
+        find_mates(positions, legal, number, MateScratch.of(1), legal_index, 0, 1)
+        if legal_index[0] == NO_MATE:
+            return None
+        return _mapper.move(int(legal[0, legal_index[0]]), self.turn)
 
-    # ---- how it stands ----
+    # ---- Check, repetition, outcome ----
 
     @property
     def in_check(self) -> bool:
@@ -210,14 +212,14 @@ class ShogiGame:
 
     @property
     def checked_king(self) -> int | None:
-        """The square of the king that is in check, None where none is."""
+        """The square of the king that is in check; None if neither is."""
         if not self.in_check:
             return None
         return self.diagram.board.index(Piece(self.turn, PieceKind.KING))
 
     @property
     def repetitions(self) -> int:
-        """How often this position has occurred before in the game."""
+        """Number of earlier occurrences of this position in the game."""
         return int(earlier_occurrences(self._keys, len(self._actions)))
 
     @property
@@ -226,9 +228,9 @@ class ShogiGame:
         return bool(may_declare(self._position, self.in_check, int(self.declaration)))
 
     def outcome(self, *, claim_declaration: bool = False) -> Outcome | None:
-        """How the game has ended; None while it goes on.
+        """Return the outcome of the game; None if it is not over.
 
-        A declaration is a player's right, not a duty: it counts only with `claim_declaration`.
+        Declaring a win is optional: it counts only with `claim_declaration`.
         """
         return as_outcome(
             *outcome_of(
@@ -243,12 +245,18 @@ class ShogiGame:
         )
 
     def copy(self) -> Self:
-        """The same game, to be played on independently."""
-        return type(self)(
-            self.usi_position(), ply_limit=self.ply_limit, declaration=self.declaration
-        )
+        """Return an independent copy of the game, without replaying its moves."""
+        game = copy(self)
+        positions = new_positions(1)
+        positions[0] = self._position
+        game._position = positions[0]
+        game._actions = self._actions.copy()
+        game._captured = self._captured.copy()
+        game._keys, game._checks = self._keys.copy(), self._checks.copy()
+        game._legal = self._legal.copy()
+        return game
 
-    # ---- what people look at ----
+    # ---- Display ----
 
     def __repr__(self) -> str:
         settings = "" if self.ply_limit == MAX_PLY else f", ply_limit={self.ply_limit}"
@@ -260,11 +268,11 @@ class ShogiGame:
         return board_text(self.diagram, last_move=self.last_move)
 
     def _repr_svg_(self) -> str:
-        """The board, for notebooks."""
+        """Draw the board, for notebooks."""
         return board_svg(self.diagram, last_move=self.last_move, check_square=self.checked_king)
 
-    def _look(self) -> None:
-        """Find the legal moves of the position and enter it into the history."""
+    def _update(self) -> None:
+        """Generate the legal moves of the position and add it to the history."""
         length = len(self._actions)
         if length == len(self._keys):
             self._keys = np.concatenate([self._keys, np.zeros_like(self._keys)])

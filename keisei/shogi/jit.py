@@ -1,11 +1,11 @@
-"""The one decorator of every kernel: `jit` compiles with Numba and caches the machine code safely.
+"""The decorators of all kernels: they compile with Numba and cache the machine code safely.
 
 Three things that a bare ``numba.njit(cache=True)`` gets wrong for a package of kernels that call
 each other (``docs/decisions/004-kernel-cache.md``):
 
 - Its cache does not notice a change in a callee of another file and then runs stale machine code.
   Here the cache directory carries the hash of all kernel sources.
-- It compiles a callee anew for each literal and each integer width that a caller passes. Here
+- It compiles a callee again for each literal and each integer width that a caller passes. Here
   integers are widened to int64 first, so that one version serves all callers.
 - It holds the GIL. Kernels here trust their input and never touch Python objects.
 """
@@ -25,41 +25,42 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numba
 import numpy as np
+import platformdirs
 from numba import types
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
-KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py")
-"""Where kernels and their constants live: what the cache directory's name is computed from."""
+KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/**/*.py")
+"""Files with kernels and their constants: the cache directory's name has a hash of them."""
 
-_KEPT_CACHES: Final = 8
-"""How many versions' caches are kept, newest first."""
+_MAX_CACHES: Final = 8
+"""Number of versions whose caches are kept, newest first."""
 
 if TYPE_CHECKING:
-    int64 = int  # to the type checker, kernels compute with whole numbers
+    int64 = int  # to the type checker, kernels compute with Python integers
 else:
     int64 = np.int64
-"""What kernels turn small integers from arrays into before they compute with them."""
+"""The type that kernels convert small integers from arrays to, before computing with them."""
 
 _decorating = threading.Lock()
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def jit(function: Kernel) -> Kernel:
-    """Compile `function` by Numba at its first call; ``NUMBA_DISABLE_JIT=1`` leaves it as it is."""
+    """Compile `function` with Numba at its first call, unless ``NUMBA_DISABLE_JIT=1`` is set."""
     return _compiled(function, for_python=True)
 
 
 def jit_inner(function: Kernel) -> Kernel:
-    """Like `jit`, for functions that only kernels call.
+    """Compile a function that only kernels call.
 
-    They get no wrapper that turns Python objects into arguments, which is a third of what there
-    would be to compile.
+    It gets no wrapper that converts Python objects to arguments, which would be a third of the
+    code to compile.
     """
     return _compiled(function, for_python=False)
 
 
 def jit_inline(function: Kernel) -> Kernel:
-    """Like `jit_inner`, for functions with a single caller: compiled as a part of it, not twice."""
+    """Compile a function that a single kernel calls: inlined there, not compiled twice."""
     return _compiled(function, for_python=False, inline="always")
 
 
@@ -87,10 +88,10 @@ def _compiled(function: Kernel, *, for_python: bool, inline: str = "never") -> K
 
 @cache
 def cache_directory() -> Path:
-    """Where the machine code of exactly these kernel sources is kept; it exists and is writable.
+    """Directory with the machine code of exactly these kernel sources; it exists and is writable.
 
-    ``KEISEI_CACHE_DIR``, an absolute path, overrides the user's cache directory. Where that can't
-    be written, a directory below the system's temporary one is used.
+    ``KEISEI_CACHE_DIR``, an absolute path, overrides the user's cache directory. If that can't be
+    written, a directory below the system's temporary one is used.
     """
     name = f"kernels-{_sources_hash()}{'-boundscheck' if numba.config.BOUNDSCHECK else ''}"
     for find_root in (_user_cache, _private_temporary, _fresh_temporary):
@@ -113,37 +114,26 @@ def cache_directory() -> Path:
 def _user_cache() -> Path:
     if chosen := directory_from("KEISEI_CACHE_DIR"):
         return chosen
-    if sys.platform == "win32":
-        root = directory_from("LOCALAPPDATA") or _home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        root = _home() / "Library" / "Caches"
-    else:
-        root = directory_from("XDG_CACHE_HOME") or _home() / ".cache"
-    return root / "keisei"
+    try:
+        directory = platformdirs.user_cache_path("keisei", appauthor=False, opinion=False)
+    except RuntimeError as error:  # no HOME, and a user whom the system does not know
+        raise FileNotFoundError(str(error)) from error
+    if not directory.is_absolute():  # as releases before 4.14 of platformdirs return in that case
+        raise FileNotFoundError(f"the user's cache directory is not absolute: {directory}")
+    return directory
 
 
 def directory_from(variable: str) -> Path | None:
-    """The directory that an environment variable names.
-
-    Empty counts as not set, and a relative path is ignored: the XDG Base Directory Specification
-    asks for both.
-    """
+    """The directory in an environment variable; None if it is not set or not an absolute path."""
     directory = Path(os.environ.get(variable, ""))
     return directory if directory.is_absolute() else None
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError as error:  # no HOME, and a user whom the system does not know
-        raise FileNotFoundError(str(error)) from error
 
 
 def _private_temporary() -> Path:
     """This user's directory below the temporary one, where other users can write as well.
 
-    Numba unpickles what it finds in its cache, so a directory that anyone else could have prepared
-    is refused. Windows has a temporary directory for each user.
+    Numba unpickles the files of its cache, so a directory that another user could have prepared is
+    refused. Windows has a temporary directory for each user.
     """
     root = Path(tempfile.gettempdir())
     if sys.platform == "win32":
@@ -153,14 +143,14 @@ def _private_temporary() -> Path:
         directory.mkdir(mode=stat.S_IRWXU, exist_ok=True)
         found = directory.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            raise PermissionError(f"{directory} is not a directory of this user's")
+            raise PermissionError(f"{directory} is not a directory owned by this user")
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise PermissionError(f"others can write to {directory}")
+            raise PermissionError(f"other users can write to {directory}")
     return directory
 
 
 def _fresh_temporary() -> Path:
-    """A directory for this process alone, which removes it when it ends."""
+    """Make a directory for this process alone, which is removed at its exit."""
     directory = tempfile.mkdtemp(prefix="keisei-cache-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return Path(directory)
@@ -178,8 +168,8 @@ def _sources_hash() -> str:
 def _prune(in_use: Path) -> None:
     others = [path for path in in_use.parent.glob("kernels-*") if path != in_use]
     others.sort(key=_last_use, reverse=True)
-    for stale in others[_KEPT_CACHES - 1 :]:
-        # Another process may use or prune it at this moment: then it simply stays.
+    for stale in others[_MAX_CACHES - 1 :]:
+        # If another process uses or prunes it at this moment, it stays.
         shutil.rmtree(stale, ignore_errors=True)
 
 
@@ -191,7 +181,7 @@ def _last_use(directory: Path) -> float:
 
 
 def _with_one_version(dispatcher: Kernel) -> Kernel:
-    """Let callers within kernels pass any integer: all compile and share the int64 version."""
+    """Let calling kernels pass any integer type: all share the int64 version."""
     numba_dispatcher: Any = dispatcher
     original = numba_dispatcher.get_call_template
 
@@ -204,12 +194,12 @@ def _with_one_version(dispatcher: Kernel) -> Kernel:
 
 
 def _refuse_python_calls(dispatcher: Any) -> None:
-    """Raise where Numba would call the missing wrapper and crash the process."""
+    """Raise TypeError on a call from Python, where Numba would crash for want of a wrapper."""
 
     def refuse(*args: Any) -> Any:
         raise TypeError(f"{dispatcher.__name__} is for kernels only; decorate it with `jit`")
 
-    dispatcher._insert = lambda *args: None  # the table that calls from Python look into
+    dispatcher._insert = lambda *args: None  # the lookup table of calls from Python
     dispatcher._compile_for_args = refuse
 
 

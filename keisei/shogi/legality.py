@@ -1,23 +1,15 @@
-"""Why a move is illegal, in words. Plain Python: it runs only when someone made a mistake."""
+"""Legality in words: positions checked as they are set up, and the reason why a move is illegal.
 
-from keisei.constants import NUM_ACTIONS, NUM_SQUARES
+Plain Python: it runs where positions come in from outside, and after a mistake.
+"""
+
+import numpy as np
+
+from keisei.constants import NUM_ACTIONS, NUM_PIECE_KINDS
+from keisei.errors import IllegalPositionError
 from keisei.shogi.actions import PolicyOutputMapper
-from keisei.shogi.bitboard import load, squares_of
-from keisei.shogi.position import Record
-from keisei.shogi.setup import to_diagram
-from keisei.shogi.tables import (
-    BISHOP,
-    CLASS_OF_KIND,
-    DRAGON,
-    FILE_LINE,
-    HORSE,
-    KING,
-    LANCE,
-    LOWER,
-    ROOK,
-    STEPS,
-    UPPER,
-)
+from keisei.shogi.attacks import Board, attacked_squares, king_is_attacked
+from keisei.shogi.position import Record, new_positions, set_up, to_diagram
 from keisei.shogi.types import (
     ROWS_NEEDED,
     SQUARE_NAMES,
@@ -26,15 +18,37 @@ from keisei.shogi.types import (
     Move,
     Piece,
     PieceKind,
+    in_promotion_zone,
     rows_ahead,
 )
 
-_ZONE_ROWS = 3
-_Board = list[Piece | None]
+
+def from_diagram(diagram: Diagram) -> Record:
+    """Set up a diagram as a position record, element 0 of a new array.
+
+    Raises `IllegalPositionError` if no game can start from it.
+    """
+    diagram.validate()
+    positions = new_positions(1)
+    board = np.array(
+        [
+            0 if piece is None else 1 + piece.kind + NUM_PIECE_KINDS * piece.color
+            for piece in diagram.board
+        ],
+        dtype=np.uint8,
+    )
+    hands = np.array(diagram.hands, dtype=np.uint8)
+    set_up(positions[0], board, hands, int(diagram.turn), diagram.move_number - 1)
+    waiting = diagram.turn.opponent
+    if king_is_attacked(positions[0], int(waiting)):
+        raise IllegalPositionError(
+            f"{waiting.name.title()} is in check and it is not {waiting.name.title()}'s turn"
+        )
+    return positions[0]
 
 
 def why_action_is_illegal(position: Record, action: int) -> str:
-    """The same for a policy index: a whole sentence, with the move that it stands for."""
+    """Describe why a policy index is illegal: its move, and the rule that this breaks."""
     if not 0 <= action < NUM_ACTIONS:
         return f"action {action} is out of range, 0 to {NUM_ACTIONS - 1}"
     move = PolicyOutputMapper().move(action, Color(int(position.turn)))
@@ -42,7 +56,7 @@ def why_action_is_illegal(position: Record, action: int) -> str:
 
 
 def why_illegal(position: Record, move: Move) -> str:
-    """The rule that `move`, which is not legal in `position`, breaks."""
+    """Name the rule that `move`, which is not legal in `position`, breaks."""
     diagram = to_diagram(position)
     if move.drop is not None:
         return _why_drop(diagram, move, move.drop)
@@ -79,14 +93,12 @@ def _why_board_move(diagram: Diagram, move: Move) -> str:
         return f"the {name} on {origin} is {_side(piece.color)}'s, and it is the other side's turn"
     if taken is not None and taken.color is diagram.turn:
         return f"{target} holds a piece of {_side(diagram.turn)}'s own"
-    if move.to_square not in _attacks(diagram.board, move.from_square, piece):
+    if move.to_square not in attacked_squares(diagram.board, move.from_square, piece):
         return f"a {name} cannot go from {origin} to {target}"
     if move.promote and not piece.kind.can_promote:
         return f"a {name} does not promote"
-    in_zone = [
-        rows_ahead(sq, piece.color) < _ZONE_ROWS for sq in (move.from_square, move.to_square)
-    ]
-    if move.promote and not any(in_zone):
+    in_zone = any(in_promotion_zone(sq, piece.color) for sq in (move.from_square, move.to_square))
+    if move.promote and not in_zone:
         return f"neither {origin} nor {target} is in the promotion zone"
     rows_needed = ROWS_NEEDED.get(piece.kind, 0)
     if not move.promote and rows_ahead(move.to_square, piece.color) < rows_needed:
@@ -106,38 +118,15 @@ def _why_check(diagram: Diagram, move: Move, piece: Piece) -> str:
     )
 
 
-def _attacks(board: tuple[Piece | None, ...] | _Board, sq: int, piece: Piece) -> set[int]:
-    """Where a piece goes on a board, by walking; read off the same tables as the kernels."""
-    turned = piece.color is Color.WHITE
-    own_sq = NUM_SQUARES - 1 - sq if turned else sq
-    piece_class = int(CLASS_OF_KIND[piece.kind])
-    reached: set[int] = set()
-    if piece_class not in (LANCE, BISHOP, ROOK, HORSE, DRAGON):
-        reached.update(squares_of(load(STEPS[piece_class, own_sq])))
-    if piece_class in (HORSE, DRAGON):
-        reached.update(squares_of(load(STEPS[KING, own_sq])))
-    rays = []
-    if piece_class == LANCE:
-        rays = [squares_of(load(LOWER[FILE_LINE, own_sq]))[::-1]]
-    for line in {BISHOP: (2, 3), HORSE: (2, 3), ROOK: (0, 1), DRAGON: (0, 1)}.get(piece_class, ()):
-        rays.append(squares_of(load(LOWER[line, own_sq]))[::-1])
-        rays.append(squares_of(load(UPPER[line, own_sq])))
-    for ray in rays:
-        for target in ray:
-            reached.add(target)
-            if board[NUM_SQUARES - 1 - target if turned else target] is not None:
-                break
-    return {NUM_SQUARES - 1 - target if turned else target for target in reached}
-
-
-def _in_check(board: _Board, color: Color) -> bool:
+def _in_check(board: Board, color: Color) -> bool:
     king = Piece(color, PieceKind.KING)
     if king not in board:
         return False
     square = board.index(king)
     return any(
-        piece is not None and piece.color is not color and square in _attacks(board, sq, piece)
+        square in attacked_squares(board, sq, piece)
         for sq, piece in enumerate(board)
+        if piece is not None and piece.color is not color
     )
 
 

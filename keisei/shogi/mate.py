@@ -1,7 +1,7 @@
-"""Mate in one: the mating move of a position, if it has one.
+"""Mate in one: find the mating move of a position, if there is one.
 
-Only moves that can give check are played: to a square from which the piece attacks the enemy's
-king, or off a line between an own slider and that king.
+Only moves that can give check are tried: those to a square from which the piece attacks the enemy's
+king, and those off the line between an own slider and that king (discovered checks).
 """
 
 from typing import NamedTuple
@@ -53,17 +53,17 @@ NO_MATE = -1
 
 
 class MateScratch(NamedTuple):
-    """What the search for mates overwrites: a row for each position."""
+    """Scratch arrays of the search for mates, one row for each position."""
 
     replies: npt.NDArray[np.uint16]  # [B, 1024]
     checking: npt.NDArray[np.uint64]  # [B, classes, 2]
 
     @classmethod
-    def of(cls, positions: int) -> "MateScratch":
-        """Scratch space for so many positions."""
+    def of(cls, number: int) -> "MateScratch":
+        """Allocate scratch arrays for `number` positions."""
         return cls(
-            np.zeros((positions, MOVE_BUFFER), dtype=np.uint16),
-            np.zeros((positions, NUM_CLASSES, 2), dtype=np.uint64),
+            np.zeros((number, MOVE_BUFFER), dtype=np.uint16),
+            np.zeros((number, NUM_CLASSES, 2), dtype=np.uint64),
         )
 
 
@@ -77,10 +77,10 @@ def find_mates(
     start: int,
     stop: int,
 ) -> None:
-    """Write into ``legal_indices`` where in its legal list each position has a mate in one, or -1.
+    """Write the legal index of a mate in one, or -1, of each position into ``legal_indices[B]``.
 
-    Positions `start` to `stop` of ``positions[B]``, ``legal_actions[B, M]``, ``legal_counts[B]``
-    are looked at, and left as they were.
+    Searches positions `start` to `stop` of ``positions[B]``, ``legal_actions[B, M]`` and
+    ``legal_counts[B]``, and leaves them unchanged.
     """
     for index in range(start, stop):
         legal_indices[index] = find_mate(
@@ -94,7 +94,7 @@ def find_mates(
 
 @jit_inner
 def find_mate(position: Record, moves: Array, number: int, replies: Array, checking: Array) -> int:
-    """The place in ``moves[:number]``, all legal, of the first one that mates; or -1.
+    """Return the index in ``moves[:number]``, all legal, of the first move that mates, or -1.
 
     ``replies[1024]`` and ``checking[classes, 2]`` are overwritten.
     """
@@ -104,19 +104,19 @@ def find_mate(position: Record, moves: Array, number: int, replies: Array, check
     if king == NO_SQUARE:
         return NO_MATE
     _write_checking_squares(position, other, checking)
-    unveiling = _unveiling_pieces(position, other)
+    discovering = _discovering_pieces(position, other)
     for index in range(number):
         move = int64(moves[index])
         origin, to, promote = decode(move)
         if origin >= NUM_SQUARES:
             kind = origin - NUM_SQUARES
-            unveils = False
+            discovers = False
         else:
             kind = int64(position.board[mover, origin]) - 1
             if promote:
                 kind = PROMOTED_KIND[kind]
-            unveils = bool(unveiling & bit(LAST_SQUARE - origin))
-        if unveils or load(checking[CLASS_OF_KIND[kind]]) & bit(LAST_SQUARE - to):
+            discovers = bool(discovering & bit(LAST_SQUARE - origin))
+        if discovers or load(checking[CLASS_OF_KIND[kind]]) & bit(LAST_SQUARE - to):
             captured = play(position, move)
             answers, _ = legal_moves(position, replies)
             undo(position, move, captured)
@@ -127,10 +127,10 @@ def find_mate(position: Record, moves: Array, number: int, replies: Array, check
 
 @jit_inner
 def _write_checking_squares(position: Record, view: int, checking: Array) -> None:
-    """For each class, where an enemy's piece of it would attack the player's king."""
+    """Write, for each class, the squares from which an enemy piece attacks the player's king."""
     king = int64(position.kings[view, OWN])
     occupied = load(position.occupied[view, OWN]) | load(position.occupied[view, ENEMY])
-    for piece_class in range(KING):  # an enemy's piece attacks from where an own one would go
+    for piece_class in range(KING):  # attacks are mutual: from where an own piece would go
         store(checking[piece_class], load(STEPS[piece_class, king]))
     around = load(STEPS[KING, king])
     diagonal, straight = bishop_attacks(king, occupied), rook_attacks(king, occupied)
@@ -142,21 +142,21 @@ def _write_checking_squares(position: Record, view: int, checking: Array) -> Non
 
 
 @jit_inner
-def _unveiling_pieces(position: Record, view: int) -> Bitboard:
-    """The enemy's pieces that stand alone between an enemy's slider and the player's king."""
+def _discovering_pieces(position: Record, view: int) -> Bitboard:
+    """Enemy pieces that stand alone between an enemy slider and the player's king."""
     king = int64(position.kings[view, OWN])
     enemy = load(position.occupied[view, ENEMY])
     occupied = load(position.occupied[view, OWN]) | enemy
     diagonal = enemy_pieces(position, view, BISHOP) | enemy_pieces(position, view, HORSE)
     straight = enemy_pieces(position, view, ROOK) | enemy_pieces(position, view, DRAGON)
-    unveiling = enemy & ~enemy
+    discovering = enemy & ~enemy
     for line in range(4):
         sliders = straight if line < 2 else diagonal
         on_ray = load(UPPER[line, king]) & occupied
         nearest = on_ray & -on_ray
         behind = on_ray ^ nearest
         if nearest & enemy and (behind & -behind) & sliders:
-            unveiling |= nearest
+            discovering |= nearest
         if line == FILE_LINE:  # the enemy's lances attack from above only
             sliders |= enemy_pieces(position, view, LANCE)
         on_ray = load(LOWER[line, king]) & occupied
@@ -164,5 +164,5 @@ def _unveiling_pieces(position: Record, view: int) -> Bitboard:
             nearest = bit(highest(on_ray))
             behind = on_ray ^ nearest
             if nearest & enemy and behind and bit(highest(behind)) & sliders:
-                unveiling |= nearest
-    return unveiling
+                discovering |= nearest
+    return discovering

@@ -1,7 +1,7 @@
-"""What a position is worth, in hundredths of a pawn: material, and where the pieces stand.
+"""Material: a static evaluation in centipawns, its updates by moves, and the greedy policy.
 
-The value is kept up move by move: `move_gain` says what a move adds to the mover's value, so that
-nothing is ever counted over the whole board but the root of a search.
+A search evaluates the whole board once, at its root; `move_gain` then gives the change of each
+move.
 """
 
 from typing import Final
@@ -29,16 +29,16 @@ from keisei.shogi.tables import PROMOTED_KIND, UNPROMOTED_KIND
 from keisei.shogi.types import PieceKind
 
 PIECE_POINTS: Final = np.array([1, 3, 4, 5, 6, 8, 10, 0, 7, 6, 6, 6, 10, 12], dtype=np.int64)
-"""P L N S G B R K, then +P +L +N +S +B +R, in pawns; in hand a piece is worth the same."""
+"""Values of P L N S G B R K, then +P +L +N +S +B +R, in pawns, on the board and in hand."""
 
 _SCALE: Final = 30.0
-"""Pawns ahead at which the potential reaches tanh(1)."""
+"""Material difference, in pawns, at which the potential is tanh(1)."""
 
 _CODE_POINTS: Final = np.concatenate([[0], PIECE_POINTS, -PIECE_POINTS]).astype(np.float32)
 
 
 def material_potentials(packed: Records) -> npt.NDArray[np.float32]:
-    """``[B]``: the mover's material less the opponent's, squashed to -1 .. 1."""
+    """The mover's material minus the opponent's, squashed to -1 .. 1, ``[B]``."""
     on_board = _CODE_POINTS[packed["board"]].sum(axis=1)
     hands = packed["hands"].astype(np.float32)
     in_hand = (hands[:, 0] - hands[:, 1]) @ PIECE_POINTS[:NUM_HAND_KINDS].astype(np.float32)
@@ -54,9 +54,9 @@ def greedy_legal_indices(
     rng_states: Array,
     legal_indices: Array,
 ) -> None:
-    """Write the legal_index of a move that wins most material at once into ``legal_indices[B]``.
+    """Write the legal index of a move that wins the most material into ``legal_indices[B]``.
 
-    Among equals ``rng_states[B]`` (uint64, random, not 0) decides; it is stirred on the way.
+    Ties are broken at random by ``rng_states[B]`` (uint64, not 0), which are advanced.
     """
     for index in range(len(positions)):
         best, equals = -1, 0
@@ -66,14 +66,14 @@ def greedy_legal_indices(
                 best, equals = points, 0
             if points == best:
                 equals += 1
-                # The n-th equal move replaces the one before with probability 1 / n.
+                # Reservoir sampling: the n-th equal move is taken with probability 1 / n.
                 if random_below(rng_states, index, equals) == 0:
                     legal_indices[index] = legal_index
 
 
 @jit_inner
 def material_gain(position: Record, move: int) -> int:
-    """What a move wins at once, in pawns: what it takes, twice counted, and what promotes."""
+    """Material that a move wins, in pawns: a captured piece counts on the board and in hand."""
     mover = int64(position.turn)
     origin, to, promote = decode(move)
     if origin >= NUM_SQUARES:
@@ -91,32 +91,32 @@ def material_gain(position: Record, move: int) -> int:
 CENTIPAWNS: Final = 100
 
 HAND_VALUES: Final = (CENTIPAWNS * PIECE_POINTS[:NUM_HAND_KINDS]).astype(np.int64)
-"""P L N S G B R in hand."""
+"""Values of P L N S G B R in hand, in centipawns."""
 
-_BIG_KINDS: Final = (PieceKind.BISHOP, PieceKind.ROOK, PieceKind.HORSE, PieceKind.DRAGON)
+_MAJOR_KINDS: Final = (PieceKind.BISHOP, PieceKind.ROOK, PieceKind.HORSE, PieceKind.DRAGON)
 
 
 def _square_values() -> npt.NDArray[np.int64]:
-    """``[14, 81]``: what each kind is worth on each square, its owner moving up the board.
+    """Value of each kind on each square, ``[14, 81]``, in its owner's view, in centipawns.
 
-    Small terms only, well below the price of a pawn: the big pieces like to advance. Where all
-    pieces did, the bot ran into the greedy player's and lost to it; a king that likes to stay at
-    home was no help either.
+    The positional terms are well below a pawn: only major pieces gain by advancing. When all
+    pieces did, the bot advanced into captures and lost to the greedy player; a bonus for a king on
+    its own ranks did not help either.
     """
     advance = BOARD_SIZE - 1 - np.arange(NUM_SQUARES) // BOARD_SIZE
     values = np.zeros((NUM_PIECE_KINDS, NUM_SQUARES), dtype=np.int64)
-    for kind in _BIG_KINDS:
+    for kind in _MAJOR_KINDS:
         values[kind] = 2 * advance
     return values + CENTIPAWNS * PIECE_POINTS[:, None]
 
 
 SQUARE_VALUES: Final = _square_values()
-"""``[14, 81]``: piece and place together."""
+"""``[14, 81]``: value of each kind on each square of its owner's view, in centipawns."""
 
 
 @jit
 def evaluate(position: Record) -> int:
-    """The value of a position for its mover."""
+    """Evaluate a position for its mover, in centipawns."""
     mover = int64(position.turn)
     value = 0
     for sq in range(NUM_SQUARES):
@@ -133,7 +133,7 @@ def evaluate(position: Record) -> int:
 
 @jit_inner
 def move_gain(position: Record, move: int) -> int:
-    """What a legal move adds to the mover's value."""
+    """Change of the mover's evaluation by a legal move, in centipawns."""
     mover = int64(position.turn)
     origin, to, promote = decode(move)
     if origin >= NUM_SQUARES:

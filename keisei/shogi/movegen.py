@@ -1,10 +1,15 @@
-"""All legal moves of a position, strictly: no move is made to test another.
+"""Legal move generation, without playing moves to test them.
 
-Moves come as policy indices (`actions`), in the mover's view. Every legal move is generated, also
+Moves are policy indices (`actions`) in the mover's view. Every legal move is generated, including
 the non-promoting ones that engines leave out.
 """
 
-from keisei.constants import NUM_BOARD_ACTIONS, NUM_HAND_KINDS, NUM_SQUARES
+from keisei.constants import (
+    NUM_BOARD_ACTIONS,
+    NUM_HAND_KINDS,
+    NUM_SQUARES,
+    PROMOTION_ZONE_SQUARES,
+)
 from keisei.shogi.attacks import (
     bishop_attacks,
     checks_and_pins,
@@ -25,6 +30,7 @@ from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import (
     ENEMY,
     LAST_SQUARE,
+    MOVES_PER_ORIGIN,
     OWN,
     Array,
     Record,
@@ -49,15 +55,12 @@ from keisei.shogi.tables import (
     ZONE,
 )
 
-_MOVES_PER_ORIGIN = 2 * LAST_SQUARE
-_ZONE_SQUARES = 27
-
 
 @jit
 def legal_moves(position: Record, moves: Array) -> tuple[int, bool]:
-    """Write all legal moves into ``moves`` (uint16): (how many there are, whether in check).
+    """Write all legal moves into ``moves`` (uint16); return (number of moves, mover is in check).
 
-    ``moves`` has room for 593, or for 1024 where a king may be missing.
+    ``moves`` has room for 593 moves, or for 1024 if a king may be missing.
     """
     view = int64(position.turn)
     king = int64(position.kings[view, OWN])
@@ -80,7 +83,7 @@ def legal_moves(position: Record, moves: Array) -> tuple[int, bool]:
 @jit_inner
 def _add(moves: Array, number: int, origin: int, targets: Bitboard, promote: int) -> int:
     """Append the moves from `origin` to each target."""
-    first = origin * _MOVES_PER_ORIGIN + promote
+    first = origin * MOVES_PER_ORIGIN + promote
     while targets:
         to = lowest(targets)
         targets = without_lowest(targets)
@@ -93,9 +96,9 @@ def _add(moves: Array, number: int, origin: int, targets: Bitboard, promote: int
 def _add_promoting(
     moves: Array, number: int, origin: int, targets: Bitboard, may_stay: Bitboard
 ) -> int:
-    """Append moves of a piece that can promote; unpromoted only to the squares of `may_stay`."""
+    """Append the moves of a piece that can promote; without promotion only to `may_stay`."""
     number = _add(moves, number, origin, targets & may_stay, 0)
-    if origin >= _ZONE_SQUARES:
+    if origin >= PROMOTION_ZONE_SQUARES:
         targets &= load(MASKS[ZONE])
     return _add(moves, number, origin, targets, 1)
 
@@ -110,7 +113,7 @@ def _board_moves(
     targets: Bitboard,
     pinned: Bitboard,
 ) -> int:
-    """Append the moves of all pieces but the king."""
+    """Append the moves of all pieces except the king."""
     king = int64(position.kings[view, OWN])
     number = _pawn_moves(position, view, moves, number, targets, pinned)
     everywhere = load(MASKS[ALL])
@@ -165,12 +168,12 @@ def _pawn_moves(
     while reach:
         to = lowest(reach)
         reach = without_lowest(reach)
-        moves[number] = (to + 9) * _MOVES_PER_ORIGIN + 2 * to
+        moves[number] = (to + 9) * MOVES_PER_ORIGIN + 2 * to
         number += 1
     while promotions:
         to = lowest(promotions)
         promotions = without_lowest(promotions)
-        moves[number] = (to + 9) * _MOVES_PER_ORIGIN + 2 * to + 1
+        moves[number] = (to + 9) * MOVES_PER_ORIGIN + 2 * to + 1
         number += 1
     return number
 
@@ -202,7 +205,7 @@ def _drops(
 def _pawn_drop_targets(
     position: Record, view: int, occupied: Bitboard, empty: Bitboard
 ) -> Bitboard:
-    """Where a pawn may be dropped: no second one on a file, not on row 0, not to mate."""
+    """Squares for a pawn drop: not on a file with a pawn (nifu), on row 0, or giving mate."""
     files = own_pieces(position, view, PAWN)
     files |= files >> 9 | files << 9
     files |= files >> 18 | files << 18
@@ -220,7 +223,8 @@ def _pawn_drop_targets(
 def pawn_drop_mates(position: Record, view: int, occupied: Bitboard) -> bool:
     """Whether a pawn dropped at the head of the enemy's king, an empty square, gives mate.
 
-    Looked at through the enemy's eyes: can the king go anywhere, can anything take the pawn?
+    Computed in the enemy's view: it is mate if the king cannot move and no piece can take the
+    pawn.
     """
     other = 1 - view
     king = int64(position.kings[other, OWN])

@@ -1,10 +1,10 @@
-"""A position in 112 bytes: what experience buffers, messages and checkpoints carry.
+"""Positions packed into 112 bytes, as experience buffers, messages and checkpoints store them.
 
-A packed position is seen by its mover and says everything that observation planes are made of,
-so planes are written only when a network is about to read them. It does not hold the game's
-history beyond the last two moves and the number of earlier occurrences.
+A packed position is in its mover's view and holds everything that observation planes are computed
+from, so planes are written only when a network is about to read them. Of the game's history it
+holds only the last two moves and the number of earlier occurrences.
 
-The kernels copy by loops: a slice assignment would compile to the same code, but ten times slower.
+The kernels copy by loops: a slice assignment compiles to the same code, but ten times slower.
 """
 
 from typing import Final, NamedTuple
@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from keisei.constants import (
     BOARD_SIZE,
-    HAND_LIMITS,
     NUM_HAND_KINDS,
     NUM_PIECE_KINDS,
     NUM_SQUARES,
@@ -33,14 +32,14 @@ from keisei.shogi.position import (
     decode,
     new_positions,
     put_piece,
+    set_up_empty,
+    to_diagram,
 )
-from keisei.shogi.setup import begin_set_up, to_diagram
+from keisei.shogi.tables import HAND_LIMIT_OF_KIND
 from keisei.shogi.types import Diagram
 
-_HAND_LIMITS = np.array(HAND_LIMITS, dtype=np.int64)
-
 NO_MOVE: Final = 255
-"""In `PACKED.last_moves`: there was no such move, or it was a drop and has no origin."""
+"""In `PACKED.last_moves`: no such move, or the origin of a drop."""
 
 PACKED: Final = np.dtype(
     {
@@ -49,7 +48,7 @@ PACKED: Final = np.dtype(
             "hands",  # uint8[2, 7]: the mover's hand, the opponent's hand
             "turn",  # 0 when the mover is Black
             "in_check",  # 1 when the mover is in check
-            "repetitions",  # how often the position has occurred before in its game
+            "repetitions",  # number of earlier occurrences of the position in its game
             "last_moves",  # uint8[4]: from, to of the last move; from, to of the one before
             "ply",  # plies played
             "ply_limit",  # the ply at which the game is a draw
@@ -71,11 +70,11 @@ PACKED: Final = np.dtype(
 
 
 class DamagedPositionError(KeiseiError, ValueError):
-    """Packed positions that no game can have produced."""
+    """Packed positions that are corrupt: no game can have produced them."""
 
 
 def new_packed(number: int) -> Records:
-    """An array of `number` packed positions, all zero."""
+    """Allocate `number` packed positions, all zero."""
     return np.zeros(number, dtype=PACKED).view(np.recarray)
 
 
@@ -88,7 +87,7 @@ def pack(
     ply_limit: int,
     packed: Record,
 ) -> None:
-    """Write the packed form of `position`; ``moves`` (uint16) are those of its game so far."""
+    """Pack `position` into `packed`; ``moves`` (uint16) are the moves of its game so far."""
     view = int64(position.turn)
     for sq in range(NUM_SQUARES):
         packed.board[sq] = position.board[view, sq]
@@ -115,9 +114,9 @@ def pack(
 
 @jit
 def unpack(packed: Record, position: Record) -> None:
-    """Set up a zeroed `position` from its packed form; its game starts here, without history."""
+    """Set up a zeroed `position` from its packed form, as the start of a game without history."""
     turn = int64(packed.turn)
-    begin_set_up(position, turn, int64(packed.ply))
+    set_up_empty(position, turn, int64(packed.ply))
     for sq in range(NUM_SQUARES):
         code = int64(packed.board[sq])
         if code >= FIRST_ENEMY_CODE:
@@ -130,18 +129,21 @@ def unpack(packed: Record, position: Record) -> None:
 
 
 @jit
-def find_damaged(packed: Records) -> int:
-    """The first of ``packed[B]`` that no position can have, or -1. Kernels trust their input."""
+def find_invalid(packed: Records) -> int:
+    """Return the index of the first invalid position of ``packed[B]``, or -1.
+
+    Kernels trust their input: with invalid codes they would read outside of their arrays.
+    """
     for index in range(len(packed)):
         position = packed[index]
         worst = 0
         for sq in range(NUM_SQUARES):
             worst = max(worst, int64(position.board[sq]))
-        is_sound = worst < FIRST_ENEMY_CODE + NUM_PIECE_KINDS and position.turn <= 1
+        is_valid = worst < FIRST_ENEMY_CODE + NUM_PIECE_KINDS and position.turn <= 1
         for kind in range(NUM_HAND_KINDS):
             for side in range(2):
-                is_sound &= position.hands[side, kind] <= _HAND_LIMITS[kind]
-        if not is_sound:
+                is_valid &= position.hands[side, kind] <= HAND_LIMIT_OF_KIND[kind]
+        if not is_valid:
             return index
     return -1
 
@@ -150,7 +152,7 @@ def find_damaged(packed: Records) -> int:
 def mirror_packed(packed: Records, mirrored: Records) -> None:
     """Write the left-right mirror image of ``packed[B]`` into ``mirrored[B]`` (may be the same).
 
-    The rules know no left and right: the legal moves of the image are the images of the legal
+    The rules are symmetric: the legal moves of the mirror image are the mirror images of the legal
     moves (`actions.MIRRORED_ACTIONS`), and its outcome is the same.
     """
     for index in range(len(packed)):
@@ -183,8 +185,8 @@ def legal_from_packed(
 ) -> None:
     """Write the legal actions of ``packed[B]`` into ``legal[B, 593]`` and ``counts[B]``.
 
-    The order is that of the generator, the same as when the position was played. ``scratch[2]``
-    are positions: the first is overwritten, the second is blank.
+    The order is that of the move generator, as when the position was played. ``scratch[2]`` are
+    positions: the first is overwritten, the second is all zero.
     """
     for index in range(start, stop):
         scratch[0] = scratch[1]
@@ -193,17 +195,19 @@ def legal_from_packed(
         counts[index] = number
 
 
-def require_sound(packed: Records) -> None:
-    """Refuse packed positions that are damaged: from a file, another process, a wrong dtype."""
+def require_valid(packed: Records) -> None:
+    """Raise `DamagedPositionError` for packed positions of a wrong dtype or with invalid codes."""
     if packed.dtype != PACKED:
-        raise DamagedPositionError(f"packed positions have another layout, {packed.dtype}")
-    index = int(find_damaged(packed))
+        raise DamagedPositionError(f"packed positions have the dtype PACKED, not {packed.dtype}")
+    index = int(find_invalid(packed))
     if index >= 0:
-        raise DamagedPositionError(f"packed position {index} is damaged: its pieces are impossible")
+        raise DamagedPositionError(
+            f"packed position {index} is damaged: invalid piece codes or counts"
+        )
 
 
 class Positions(NamedTuple):
-    """``B`` positions and their legal moves: all that a network is asked about."""
+    """``B`` positions and their legal moves: the input of a network's `predict`."""
 
     packed: Records
     """``[B]`` `PACKED`: the positions, each in its mover's view."""
@@ -212,15 +216,15 @@ class Positions(NamedTuple):
     """``[B, >= M]``: in row `i` the first ``legal_counts[i]`` entries are the legal actions."""
 
     legal_counts: npt.NDArray[np.int32]
-    """``[B]``: how many legal actions there are; `M` is the largest of them."""
+    """``[B]``: the number of legal actions; `M` is the largest of them."""
 
     def take(self, rows: npt.NDArray[np.int64] | slice) -> "Positions":
-        """Some of the positions, by their indices."""
+        """Select positions by their indices."""
         return Positions(self.packed[rows], self.legal_actions[rows], self.legal_counts[rows])
 
 
 def pack_game(game: ShogiGame) -> Records:
-    """The packed form, ``[1]``, of the position that a game has reached."""
+    """Pack the current position of a game, ``[1]``."""
     packed = new_packed(1)
     pack(
         game.position,
@@ -234,10 +238,10 @@ def pack_game(game: ShogiGame) -> Records:
 
 
 def unpack_diagram(packed: Record) -> Diagram:
-    """The printed diagram of a packed position."""
+    """Return the diagram of a packed position."""
     one = new_packed(1)
     one[0] = packed
-    require_sound(one)
+    require_valid(one)
     position = new_positions(1)[0]
     unpack(packed, position)
     return to_diagram(position)

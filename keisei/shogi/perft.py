@@ -1,4 +1,4 @@
-"""Count the leaves of the tree of legal moves: the classic proof that a generator is right."""
+"""Perft: count the leaves of the tree of legal moves, the classic test of a move generator."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from keisei.shogi.position import (
 
 
 def perft(position: Record, depth: int, *, bulk: bool = True) -> int:
-    """How many sequences of `depth` legal moves there are from `position` (left unchanged).
+    """Number of sequences of `depth` legal moves from `position`, which is left unchanged.
 
-    With `bulk` the last ply is counted, not played; without, every leaf is played and undone.
+    With `bulk` the last ply is counted, not played; otherwise every leaf is played and undone.
     """
     if depth <= 0:
         return 1
@@ -26,17 +26,17 @@ def perft(position: Record, depth: int, *, bulk: bool = True) -> int:
 
 
 LEFT, MOVE, CAPTURED = range(3)
-"""Columns of `levels`: moves still to be played, the move being looked into, what it captured."""
+"""Columns of `levels`: number of moves left to play, the move on the path, its captured piece."""
 
 
 @jit
 def count_leaves(position: Record, stack: Array, levels: Array, bulk: bool) -> int:
-    """Depth-first over ``stack[depth, 1024]``, which holds the moves of each level."""
+    """Count leaves depth-first; ``stack[depth, 1024]`` holds the legal moves of each level."""
     last = len(stack) - 1
     nodes, level = 0, 0
     is_new = True
     while True:
-        if is_new:  # the only call of the generator: each is a copy that has to be compiled
+        if is_new:  # the only call of the generator: each call would be compiled as a copy of it
             levels[level, LEFT], _ = legal_moves(position, stack[level])
             if bulk and level == last:
                 nodes += levels[level, LEFT]

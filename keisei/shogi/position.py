@@ -1,4 +1,9 @@
-"""Setting up positions from diagrams, and diagrams from positions."""
+"""Positions as kernels see them: a record with both players' views, playing and undoing moves.
+
+A view is the board as one player sees it, that player moving up (to row 0): square `sq` of one view
+is square ``80 - sq`` of the other. Moves are policy indices (`keisei.shogi.actions`) in the mover's
+view.
+"""
 
 from typing import Any, Final, TypeAlias
 
@@ -22,11 +27,14 @@ from keisei.shogi.tables import (
     BOARD_KEYS,
     CLASS_OF_KIND,
     HAND_KEYS,
+    KING,
+    NO_SQUARE,
     NUM_CLASSES,
     PROMOTED_KIND,
     UNPROMOTED_KIND,
     WHITE_TO_MOVE_KEY,
 )
+from keisei.shogi.types import Color, Diagram, Piece, PieceKind
 
 Record: TypeAlias = Any
 """One element of a record array (NumPy has no precise static type for it)."""
@@ -38,10 +46,12 @@ Array: TypeAlias = npt.NDArray[Any]
 
 OWN: Final = 0
 ENEMY: Final = 1
-KING: Final = 7
 LAST_SQUARE: Final = NUM_SQUARES - 1
+MOVES_PER_ORIGIN: Final = 2 * LAST_SQUARE
+"""Policy indices of board moves from one square: every target, promoting or not."""
+
 FIRST_ENEMY_CODE: Final = 1 + NUM_PIECE_KINDS
-"""Piece codes in a view's board: 0 empty, 1 + kind own, 15 + kind enemy."""
+"""Piece codes in a view's board: 0 empty, 1 + kind for own pieces, 15 + kind for enemy pieces."""
 
 POSITION: Final = np.dtype(
     [
@@ -53,31 +63,31 @@ POSITION: Final = np.dtype(
         ("kings", np.uint8, (2, 2)),  # [view, side]: square, NO_SQUARE without a king
         ("turn", np.uint8),  # side to move
         ("ply", np.uint16),  # plies played, counted from the start of the game (move number - 1)
-        ("start_ply", np.uint16),  # `ply` of the position this game was begun from
+        ("start_ply", np.uint16),  # `ply` of the position that the game started from
     ],
     align=True,
 )
 
 
 def new_positions(number: int) -> Records:
-    """An array of `number` positions, not yet set up."""
+    """Allocate `number` positions, all zero and not yet set up."""
     return np.zeros(number, dtype=POSITION).view(np.recarray)
 
 
 _HAND_KINDS: Final = np.uint64(NUM_HAND_KINDS)
-_MOVES_PER_ORIGIN: Final = np.uint64(2 * LAST_SQUARE)
+_MOVES_PER_ORIGIN_UNSIGNED: Final = np.uint64(MOVES_PER_ORIGIN)
 
 
 @jit
 def decode(move: int) -> tuple[int, int, int]:
-    """(from, to, promote) of a board move, in the mover's view; (81 + kind, to, 0) of a drop."""
-    # Unsigned division by a constant is a multiplication; the signed one has to round down.
+    """Split a policy index into (from, to, promote), or (81 + kind, to, 0) for a drop."""
+    # Unsigned division by a constant is a multiplication; signed division has to round down.
     if move >= NUM_BOARD_ACTIONS:
         drop = np.uint64(move - NUM_BOARD_ACTIONS)
         to = int64(drop // _HAND_KINDS)
         return NUM_SQUARES + move - NUM_BOARD_ACTIONS - to * NUM_HAND_KINDS, to, 0
-    origin = int64(np.uint64(move) // _MOVES_PER_ORIGIN)
-    rest = move - origin * 2 * LAST_SQUARE
+    origin = int64(np.uint64(move) // _MOVES_PER_ORIGIN_UNSIGNED)
+    rest = move - origin * MOVES_PER_ORIGIN
     to = rest >> 1
     if to >= origin:
         to += 1
@@ -86,17 +96,17 @@ def decode(move: int) -> tuple[int, int, int]:
 
 @jit
 def encode(origin: int, to: int, promote: int) -> int:
-    """The policy index of what `decode` returns."""
+    """Return the policy index of a move, given as `decode` returns it."""
     if origin >= NUM_SQUARES:
         return NUM_BOARD_ACTIONS + to * NUM_HAND_KINDS + origin - NUM_SQUARES
     if to > origin:
         to -= 1
-    return origin * 2 * LAST_SQUARE + to * 2 + promote
+    return origin * MOVES_PER_ORIGIN + to * 2 + promote
 
 
 @jit_inner
 def _flip(position: Record, view: int, side: int, kind: int, sq: int) -> None:
-    """Put a piece on an empty square, or take it away: bitboards of one view."""
+    """Add a piece to the bitboards of one view, or remove it."""
     piece_class = CLASS_OF_KIND[kind]
     one = bit(sq)
     words = position.pieces[view, side, piece_class]
@@ -107,7 +117,7 @@ def _flip(position: Record, view: int, side: int, kind: int, sq: int) -> None:
 
 @jit_inner
 def put_piece(position: Record, color: int, kind: int, sq: int) -> None:
-    """Put a piece of `color` on an empty square `sq` of that colour's view."""
+    """Put a piece of `color` on the empty square `sq` of that colour's view."""
     turned = LAST_SQUARE - sq
     _flip(position, color, OWN, kind, sq)
     _flip(position, 1 - color, ENEMY, kind, turned)
@@ -121,7 +131,7 @@ def put_piece(position: Record, color: int, kind: int, sq: int) -> None:
 
 @jit_inner
 def _take(position: Record, color: int, kind: int, sq: int) -> None:
-    """Take away the piece of `color` that stands on square `sq` of that colour's view."""
+    """Remove the piece of `color` on square `sq` of that colour's view."""
     turned = LAST_SQUARE - sq
     _flip(position, color, OWN, kind, sq)
     _flip(position, 1 - color, ENEMY, kind, turned)
@@ -132,9 +142,9 @@ def _take(position: Record, color: int, kind: int, sq: int) -> None:
 
 @jit_inner
 def _shift(position: Record, color: int, kind: int, origin: int, to: int) -> None:
-    """Move a piece of `color` that does not promote to an empty square, in that colour's view.
+    """Move a piece of `color`, without promotion, to an empty square of that colour's view.
 
-    The same as `_take` and `_put`, in half the memory traffic.
+    Equivalent to `_take` and `put_piece`, with half the memory traffic.
     """
     for side in range(2):
         view = color if side == OWN else 1 - color
@@ -154,7 +164,7 @@ def _shift(position: Record, color: int, kind: int, origin: int, to: int) -> Non
 
 @jit_inner
 def change_hand(position: Record, color: int, kind: int, change: int) -> None:
-    """Add `change` pieces to a hand."""
+    """Add `change` pieces of a kind to a hand."""
     held = int64(position.hands[color, kind])
     position.hands[color, kind] = held + change
     position.key ^= HAND_KEYS[color, kind, held] ^ HAND_KEYS[color, kind, held + change]
@@ -162,7 +172,7 @@ def change_hand(position: Record, color: int, kind: int, change: int) -> None:
 
 @jit
 def play(position: Record, move: int) -> int:
-    """Play a legal move. Returns 1 + the kind that was captured (as it stood), or 0."""
+    """Play a legal move and return 1 + the captured kind (as it stood), or 0 without a capture."""
     mover = int64(position.turn)
     origin, to, promote = decode(move)
     captured = 0
@@ -191,7 +201,7 @@ def play(position: Record, move: int) -> int:
 
 @jit
 def undo(position: Record, move: int, captured: int) -> None:
-    """Take back `move`, the last one played, with what `play` returned for it."""
+    """Undo `move`, the last one played; `captured` is the value that `play` returned for it."""
     mover = 1 - int64(position.turn)
     origin, to, promote = decode(move)
     kind = int64(position.board[mover, to]) - 1
@@ -213,11 +223,53 @@ def undo(position: Record, move: int, captured: int) -> None:
 
 @jit_inner
 def own_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
-    """The player's own pieces of a class, in the player's view."""
+    """Bitboard of the player's own pieces of a class, in the player's view."""
     return load(position.pieces[view, OWN, piece_class])
 
 
 @jit_inner
 def enemy_pieces(position: Record, view: int, piece_class: int) -> Bitboard:
-    """The enemy's pieces of a class, in the player's view."""
+    """Bitboard of the enemy's pieces of a class, in the player's view."""
     return load(position.pieces[view, ENEMY, piece_class])
+
+
+@jit_inner
+def set_up_empty(position: Record, turn: int, ply: int) -> None:
+    """Set up a zeroed record without any pieces."""
+    for view in range(2):
+        position.kings[view, OWN] = NO_SQUARE
+        position.kings[view, ENEMY] = NO_SQUARE
+    position.turn = turn
+    position.ply = ply
+    position.start_ply = ply
+    if turn:
+        position.key ^= WHITE_TO_MOVE_KEY
+
+
+@jit
+def set_up(position: Record, board: Array, hands: Array, turn: int, ply: int) -> None:
+    """Fill a zeroed record from ``board[81]`` (Black's view, piece codes) and ``hands[2, 7]``."""
+    set_up_empty(position, turn, ply)
+    for sq in range(NUM_SQUARES):
+        code = int64(board[sq])
+        if code >= FIRST_ENEMY_CODE:
+            put_piece(position, 1, code - FIRST_ENEMY_CODE, LAST_SQUARE - sq)
+        elif code:
+            put_piece(position, 0, code - 1, sq)
+    for color in range(2):
+        for kind in range(NUM_HAND_KINDS):
+            change_hand(position, color, kind, int64(hands[color, kind]))
+
+
+def to_diagram(position: Record) -> Diagram:
+    """Return the diagram of a position."""
+    board = tuple(
+        None
+        if code == 0
+        else Piece(Color((code - 1) // NUM_PIECE_KINDS), PieceKind((code - 1) % NUM_PIECE_KINDS))
+        for code in position.board[Color.BLACK].tolist()
+    )
+    black, white = position.hands.tolist()
+    return Diagram(
+        board, (tuple(black), tuple(white)), Color(int(position.turn)), int(position.ply) + 1
+    )

@@ -1,6 +1,6 @@
-"""How games end: mate, repetition, perpetual check, declaration, ply limit.
+"""Ends of games: mate, repetition, perpetual check, declaration, ply limit.
 
-The kernels here judge a position together with the history of its game: ``keys[length]`` and
+The kernels take a position together with the history of its game: ``keys[length]`` and
 ``checks[length]`` are the Zobrist key and the check flag of the position after `length` plies.
 """
 
@@ -28,7 +28,7 @@ from keisei.shogi.types import Color
 
 
 class Termination(IntEnum):
-    """Why a game ended."""
+    """The reason why a game ended."""
 
     CHECKMATE = 1
     """The side to move is in check and has no legal move: it loses."""
@@ -46,49 +46,49 @@ class Termination(IntEnum):
     """The side to move declared a win by entering king."""
 
     PLY_LIMIT = 6
-    """The game reached its longest allowed length: a draw."""
+    """The game reached the maximum number of plies: a draw."""
 
     ILLEGAL_MOVE = 7
-    """A player tried a move that the rules forbid and lost, where the setting says so."""
+    """A player tried an illegal move and lost, if the environment is set up that way."""
 
     @property
     def words(self) -> str:
-        """For people: ``no legal move``, ``perpetual check`` ..."""
+        """The name for display: ``no legal move``, ``perpetual check`` ..."""
         return self.name.lower().replace("_", " ")
 
 
 class Outcome(NamedTuple):
-    """The end of a game."""
+    """The result of a game that has ended."""
 
     termination: Termination
-    """Why it ended."""
+    """The reason why it ended."""
 
     winner: Color | None
-    """Who won; None for a draw."""
+    """The side that won; None for a draw."""
 
 
 class DeclarationRule(IntEnum):
-    """By which rule a side may declare a win once its king has entered the enemy's camp."""
+    """Rule by which a side may declare a win once its king has entered the enemy's camp."""
 
     OFF = 0
     """No declarations."""
 
     POINTS_24 = 24
-    """31 points win (24 to 30 would be a draw, which nobody is made to declare)."""
+    """31 points win (24 to 30 would be a draw, which no side has to declare)."""
 
     POINTS_27 = 27
-    """28 points for Black, 27 for White."""
+    """28 points win for Black, 27 for White."""
 
     @classmethod
     def named(cls, name: str) -> "DeclarationRule":
-        """The rule that settings call ``27``, ``24`` or ``off``."""
+        """Return the rule that settings call ``27``, ``24`` or ``off``."""
         return {"27": cls.POINTS_27, "24": cls.POINTS_24, "off": cls.OFF}[name]
 
 
 NO_TERMINATION = 0
 NO_WINNER = -1
 
-# The members as plain numbers: what kernels compute with.
+# The members as plain integers, as kernels use them.
 _CHECKMATE: Final = int(Termination.CHECKMATE)
 _NO_LEGAL_MOVE: Final = int(Termination.NO_LEGAL_MOVE)
 _REPETITION: Final = int(Termination.REPETITION)
@@ -100,16 +100,16 @@ _POINTS_24: Final = int(DeclarationRule.POINTS_24)
 
 _POINTS_24_TO_WIN = 31
 _POINTS_27_TO_WIN = 28
-"""For Black; White, who moves second, needs one less."""
+"""Points that Black needs; White, who moves second, needs one less."""
 
 _PIECES_IN_ZONE = 10
 _BIG_PIECE_EXTRA = 4
-"""Bishops and rooks count 5: one as a piece, and four more."""
+"""Bishops and rooks count 5 points: one as a piece, and four more."""
 
 
 @jit
 def declaration_points(position: Record) -> tuple[int, int]:
-    """(points, pieces in the zone) of the side to move, its king not counted."""
+    """Return (points, pieces in the zone) of the side to move, without its king."""
     view = int64(position.turn)
     zone = load(MASKS[ZONE])
     in_zone = count(load(position.occupied[view, OWN]) & zone)
@@ -144,7 +144,7 @@ def may_declare(position: Record, in_check: bool, rule: int) -> bool:
 
 @jit
 def earlier_occurrences(keys: Array, length: int) -> int:
-    """How often the position after `length` plies has occurred before in the game."""
+    """Number of times that the position after `length` plies occurred before in the game."""
     key = keys[length]
     occurrences = 0
     for index in range(length):  # no early exit: this way the loop is vectorised
@@ -157,13 +157,13 @@ def earlier_occurrences(keys: Array, length: int) -> int:
 def perpetual_checker(keys: Array, checks: Array, length: int, turn: int) -> int:
     """The side that gave check with every move since the position's first occurrence, or -1.
 
-    Should both sides have done so, neither is to blame more than the other: -1.
+    If both sides did so, the result is -1 as well.
     """
     key = keys[length]
     first = 0
     while keys[first] != key:
         first += 1
-    # checks[i] says that the mover of ply i was in check: that the move before it gave check.
+    # checks[i]: the mover of ply i was in check, so the move before it gave check.
     by_opponent, by_mover = True, True
     for index in range(first + 1, length + 1):
         if not checks[index]:
@@ -186,11 +186,11 @@ def outcome_of(
     ply_limit: int,
     declaration: int,
 ) -> tuple[int, int]:
-    """(termination, winner) of a position; (0, -1) while the game goes on.
+    """Return (termination, winner) of a position; (0, -1) while the game is not over.
 
-    `number_of_moves` is how many legal moves there are, `occurrences` what `earlier_occurrences`
-    said. Mate comes first, so that a mate on the last allowed ply is a mate; a declaration would
-    be one more ply, so the limit comes before it.
+    `number_of_moves` is the number of legal moves, `occurrences` the result of
+    `earlier_occurrences`. Mate comes first, so that a mate on the last allowed ply is a mate; a
+    declaration would be one more ply, so the limit comes before it.
     """
     turn = int64(position.turn)
     length = int64(position.ply) - int64(position.start_ply)
@@ -210,7 +210,7 @@ def outcome_of(
 
 
 def as_outcome(termination: int, winner: int) -> Outcome | None:
-    """What `outcome_of` returned, for people."""
+    """Convert the integers of `outcome_of` to an `Outcome`; None if the game is not over."""
     if termination == NO_TERMINATION:
         return None
     return Outcome(Termination(termination), None if winner == NO_WINNER else Color(winner))

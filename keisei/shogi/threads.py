@@ -1,7 +1,7 @@
-"""Sharing the work of a kernel among threads: each takes a range of the games.
+"""A thread pool for kernels: each thread works on a range of the games.
 
-Kernels run without the GIL, so plain threads run side by side. Numba's ``prange`` was slower as
-soon as anything else wanted the processor (``docs/decisions/005-threads-not-prange.md``).
+Kernels run without the GIL, so plain threads run in parallel. Numba's ``prange`` was slower as
+soon as any other process used the processor (``docs/decisions/005-threads-not-prange.md``).
 """
 
 import os
@@ -12,14 +12,14 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 MIN_RANGE = 128
-"""Fewer games than this are not worth waking another thread for."""
+"""Minimum number of games in a range: for fewer, waking another thread costs more than it saves."""
 
 LATE, EARLY = 12, 2
-"""By how many games the caller's share grows when it had to wait, and shrinks when it had not.
+"""Games added to the caller's share after it had to wait, and taken from it after it had not.
 
-A woken thread starts late by 20 to 100 us, depending on the machine and its mood. If the caller
-ends first it goes to sleep and has to be woken in turn, which costs as much again; so its share is
-steered to where it just ends last.
+A woken thread starts late by 20 to 100 us, depending on the machine. If the caller finishes first,
+it goes to sleep and has to be woken in turn, which costs as much again; so its share is adjusted
+until it just finishes last.
 """
 
 
@@ -36,9 +36,9 @@ class RangePool:
 
     def _start(self) -> None:
         self._process = os.getpid()
-        # A bare queue: handing work to a ThreadPoolExecutor takes the caller 10 us longer.
+        # A plain queue: submitting to a ThreadPoolExecutor takes the caller 10 us longer.
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
-        # The calling thread works too. Daemons, as they would keep the interpreter from ending.
+        # The calling thread works too. Daemon threads do not keep the interpreter from exiting.
         self._workers = [
             Thread(target=_work, args=(self._tasks,), name=f"keisei-{number}", daemon=True)
             for number in range(1, self.threads)
@@ -48,7 +48,7 @@ class RangePool:
         self._dismiss = weakref.finalize(self, _dismiss, self._tasks, len(self._workers))
 
     def run(self, function: Callable[..., Any], number: int, *args: Any) -> None:
-        """Do the whole range, and return when all of it is done."""
+        """Call `function` for all ranges, and return when all of them are done."""
         if self._is_closed:
             raise RuntimeError("this environment is closed")
         parts = max(1, min(self.threads, number // MIN_RANGE))
@@ -75,11 +75,11 @@ class RangePool:
                 raise error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, also one in another process, has threads of its own."""
+        """Give a copy, also one in another process, its own threads."""
         return type(self), (self.threads,)
 
     def close(self) -> None:
-        """End the threads; nothing can be run afterwards."""
+        """Stop the threads; `run` raises afterwards."""
         self._is_closed = True
         self._dismiss()
         for worker in self._workers:
@@ -94,7 +94,7 @@ class _Task(NamedTuple):
 
 
 def _work(tasks: "SimpleQueue[_Task | None]") -> None:
-    """What each thread does. It must not know the pool, which is to die when nobody needs it."""
+    """Run tasks until None arrives. Holds no reference to the pool, so that it can be collected."""
     while (task := tasks.get()) is not None:
         error = None
         try:
@@ -102,7 +102,7 @@ def _work(tasks: "SimpleQueue[_Task | None]") -> None:
         except BaseException as raised:  # noqa: BLE001 -- raised again in the calling thread
             error = raised
         task.results.put(error)
-        del task, error  # arrays are not kept alive while waiting for the next task
+        del task, error  # do not keep arrays alive while waiting for the next task
 
 
 def _dismiss(tasks: "SimpleQueue[_Task | None]", workers: int) -> None:

@@ -1,4 +1,4 @@
-"""A position as it is drawn on paper: pieces, hands, side to move. Plain Python, no kernels."""
+"""Colours, pieces, squares, moves and diagrams as plain Python values, without kernels."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -10,6 +10,7 @@ from keisei.constants import (
     MAX_MOVE_NUMBER,
     NUM_HAND_KINDS,
     NUM_SQUARES,
+    PROMOTION_ZONE_ROWS,
 )
 from keisei.errors import IllegalPositionError, NotationError
 
@@ -27,7 +28,7 @@ class Color(IntEnum):
 
 
 class PieceKind(IntEnum):
-    """What a piece is, without its colour. The first seven can be held in hand."""
+    """The kind of a piece, without its colour. The first seven can be held in hand."""
 
     PAWN = 0
     LANCE = 1
@@ -46,14 +47,14 @@ class PieceKind(IntEnum):
 
     @property
     def promoted(self) -> "PieceKind":
-        """What it becomes by promoting; gold, king and promoted pieces have no such kind."""
+        """The kind after promotion; ValueError for gold, king and promoted pieces."""
         if not self.can_promote:
             raise ValueError(f"a {self.name.lower()} does not promote")
         return PieceKind(_PROMOTED[self])
 
     @property
     def unpromoted(self) -> "PieceKind":
-        """What it is in hand after a capture; itself where it is not promoted."""
+        """The kind in hand after a capture; the same kind if it is not promoted."""
         return PieceKind(_UNPROMOTED[self])
 
     @property
@@ -79,11 +80,11 @@ SYMBOLS: Final = ("P", "L", "N", "S", "G", "B", "R", "K", "+P", "+L", "+N", "+S"
 """SFEN letters by kind."""
 
 HAND_KINDS: Final = tuple(PieceKind(kind) for kind in range(7))
-"""P L N S G B R: what can be held in hand and dropped."""
+"""P L N S G B R: the kinds that can be held in hand and dropped."""
 
 
 class Piece(NamedTuple):
-    """A piece of a colour, as it stands on the board."""
+    """A piece on the board: its colour and its kind."""
 
     color: Color
     kind: PieceKind
@@ -102,7 +103,7 @@ PIECE_BY_SYMBOL: Final = {
 
 
 def square(file: int, rank: int) -> int:
-    """The square of a file (1 to 9, from Black's right) and a rank (1 to 9, from the top)."""
+    """Square of a file (1 to 9, from Black's right) and a rank (1 to 9, from the top)."""
     return (rank - 1) * BOARD_SIZE + (BOARD_SIZE - file)
 
 
@@ -117,16 +118,29 @@ def rank_of(sq: int) -> int:
 
 
 ROWS_NEEDED: Final = {PieceKind.PAWN: 1, PieceKind.LANCE: 1, PieceKind.KNIGHT: 2}
-"""How many rows must lie ahead of a piece so that it can ever move again."""
+"""Rows that must lie ahead of a piece of this kind for it to have any move."""
 
 
 def rows_ahead(sq: int, color: Color) -> int:
-    """How many rows lie between a square and the far edge, as `color` looks up the board."""
+    """Number of rows between a square and the far edge in the view of `color`."""
     return rank_of(sq) - 1 if color is Color.BLACK else BOARD_SIZE - rank_of(sq)
 
 
+def in_view_of(color: Color, sq: int) -> int:
+    """A square in the view of `color`, who moves up the board: ``80 - sq`` for White."""
+    return NUM_SQUARES - 1 - sq if color is Color.WHITE else sq
+
+
+def in_promotion_zone(sq: int, color: Color) -> bool:
+    """Whether `color` promotes on moves into or out of a square."""
+    return rows_ahead(sq, color) < PROMOTION_ZONE_ROWS
+
+
+RANK_LETTERS: Final = "abcdefghi"
+"""Ranks from the top as USI names them."""
+
 SQUARE_NAMES: Final = tuple(
-    f"{file_of(sq)}{'abcdefghi'[sq // BOARD_SIZE]}" for sq in range(NUM_SQUARES)
+    f"{file_of(sq)}{RANK_LETTERS[sq // BOARD_SIZE]}" for sq in range(NUM_SQUARES)
 )
 """USI names by square: 9a, 8a, ... 1i."""
 
@@ -134,7 +148,7 @@ _SQUARE_BY_NAME: Final = {name: sq for sq, name in enumerate(SQUARE_NAMES)}
 
 
 def parse_square(name: str) -> int:
-    """The square of a USI name such as ``7g``."""
+    """Return the square of a USI name such as ``7g``."""
     try:
         return _SQUARE_BY_NAME[name]
     except KeyError:
@@ -151,10 +165,10 @@ class Move(NamedTuple):
     """
 
     from_square: int | None
-    """Where the piece comes from; None for a drop."""
+    """The square that the piece leaves; None for a drop."""
 
     to_square: int
-    """Where the piece goes."""
+    """The square that the piece goes to."""
 
     promote: bool = False
     """Whether the piece promotes."""
@@ -173,7 +187,7 @@ class Move(NamedTuple):
 
     @classmethod
     def from_usi(cls, text: str) -> "Move":
-        """Read USI text. Says only whether it is a move, not whether it is legal somewhere."""
+        """Parse USI text. Whether the move is legal in some position is not checked."""
         if len(text) == 4 and text[1] == "*":
             kind = next((kind for kind in HAND_KINDS if kind.symbol == text[0]), None)
             if kind is None:
@@ -182,7 +196,7 @@ class Move(NamedTuple):
         if len(text) == 4 or (len(text) == 5 and text[4] == "+"):
             from_square, to_square = parse_square(text[:2]), parse_square(text[2:4])
             if from_square == to_square:
-                raise NotationError(f"{text!r} goes nowhere: origin and target are the same square")
+                raise NotationError(f"{text!r}: origin and target are the same square")
             return cls(from_square, to_square, len(text) == 5)
         raise NotationError(
             f"{text!r} is not a USI move; expected something like '7g7f', '8h2b+' or 'P*5e'"
@@ -203,10 +217,13 @@ EMPTY_HANDS: Hands = ((0,) * NUM_HAND_KINDS, (0,) * NUM_HAND_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Everything that a printed diagram shows. `validate` says whether it can be played from."""
+    """A position as a printed diagram shows it: board, hands, side to move, move number.
+
+    `validate` checks whether a game can start from it.
+    """
 
     board: tuple[Piece | None, ...]
-    """81 entries by square (9a first, 1i last); None where a square is empty."""
+    """81 entries by square (9a first, 1i last); None for an empty square."""
 
     hands: Hands = field(default=EMPTY_HANDS)
     """Counts of P L N S G B R in Black's hand, then in White's."""
@@ -218,9 +235,9 @@ class Diagram:
     """Number of the next move, 1 at the start of a game: plies played + 1."""
 
     def validate(self) -> None:
-        """Raise `IllegalPositionError` if no game could be played from here, and say why.
+        """Raise `IllegalPositionError`, with the reason, if no game can start from here.
 
-        One side may lack its king (mating problems are often printed so), not both.
+        One side may lack its king, as in many mating problems, but not both.
         """
         if len(self.board) != NUM_SQUARES:
             raise IllegalPositionError(f"a board has {NUM_SQUARES} squares, not {len(self.board)}")
@@ -240,7 +257,7 @@ class Diagram:
         if sum(kings) == 0:
             raise IllegalPositionError("there is no king on the board")
         if any(len(hand) != NUM_HAND_KINDS for hand in self.hands) or len(self.hands) != len(Color):
-            raise IllegalPositionError("hands are two times seven counts: P L N S G B R")
+            raise IllegalPositionError("hands are two rows of seven counts: P L N S G B R")
         for kind, limit in enumerate(HAND_LIMITS):
             held = [hand[kind] for hand in self.hands]
             if min(held) < 0:
@@ -251,11 +268,11 @@ class Diagram:
             if on_board + sum(held) > limit:
                 raise IllegalPositionError(
                     f"{on_board + sum(held)} pieces of kind {PieceKind(kind).symbol}, "
-                    f"a set has {limit}"
+                    f"but a set has {limit}"
                 )
         if not 1 <= self.move_number <= MAX_MOVE_NUMBER:
             raise IllegalPositionError(
-                f"move number {self.move_number}, it must be from 1 to {MAX_MOVE_NUMBER}"
+                f"move number is {self.move_number}, it must be from 1 to {MAX_MOVE_NUMBER}"
             )
 
     def _validate_pawns(self) -> None:

@@ -1,4 +1,4 @@
-"""Thousands of games at once: one call applies N moves and hands out N new positions.
+"""`VectorShogi`: thousands of games at once; one call plays N moves and returns N positions.
 
 >>> env = VectorShogi(num_games=2, seed=0)
 >>> step = env.step(env.sample_actions())
@@ -21,11 +21,11 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.legality import why_action_is_illegal
 from keisei.shogi.mate import MateScratch, find_mates
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
-from keisei.shogi.packed import Positions
-from keisei.shogi.position import Records
+from keisei.shogi.packed import Positions, pack
+from keisei.shogi.position import Records, to_diagram
 from keisei.shogi.render.html import games_html
-from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome
-from keisei.shogi.setup import to_diagram
+from keisei.shogi.rng import game_rng_states
+from keisei.shogi.rules import DeclarationRule, Outcome, as_outcome, outcome_of
 from keisei.shogi.threads import RangePool
 from keisei.shogi.types import Color, Diagram, Move
 from keisei.shogi.vector_kernels import (
@@ -34,8 +34,7 @@ from keisei.shogi.vector_kernels import (
     Games,
     find_illegal,
     new_games,
-    random_states,
-    require_sound_state,
+    require_valid_state,
     sample_actions,
     start_records,
     step_games,
@@ -44,10 +43,10 @@ from keisei.shogi.vector_kernels import (
 
 
 class VectorStep(NamedTuple):
-    """What one step hands out. The arrays are the environment's own: the next step overwrites them.
+    """The result of a step. The arrays are the environment's own: the next step overwrites them.
 
-    `packed`, `legal_actions` and `legal_counts` describe the position to move in now, which after
-    the end of a game is the first of the next one. The rest is about the move just played.
+    `packed`, `legal_actions` and `legal_counts` describe the current positions, which after the
+    end of a game are those of the next one. The other fields are about the move just played.
     """
 
     packed: Records
@@ -57,30 +56,30 @@ class VectorStep(NamedTuple):
     """``[N, 593]``: in row `i` the first ``legal_counts[i]`` entries are the legal actions."""
 
     legal_counts: npt.NDArray[np.int32]
-    """``[N]``: how many legal actions there are; never 0."""
+    """``[N]``: the number of legal actions, never 0."""
 
     rewards: npt.NDArray[np.float32]
     """``[N]``: +1 / -1 where the move just played won / lost the game for its player, else 0."""
 
     terminations: npt.NDArray[np.uint8]
-    """``[N]``: the `Termination` of games that ended with this move, 0 where the game goes on."""
+    """``[N]``: the `Termination` of games that ended with this move, 0 for games that did not."""
 
     winners: npt.NDArray[np.int8]
-    """``[N]``: the `Color` that won, -1 for a draw and where the game goes on."""
+    """``[N]``: the `Color` that won, -1 for draws and for games that did not end."""
 
     final_packed: Records
-    """``[N]`` `PACKED`: the last position of games that ended with this move; else old contents."""
+    """``[N]`` `PACKED`: the last position of games that ended with this move; else stale."""
 
 
 class VectorShogi:
     """`num_games` games of Shogi in lockstep.
 
-    A game that ends is begun anew within the same step (`autoreset_mode`): the step reports how it
-    ended, and its last position, together with the first position of the next game.
+    A game that ends is reset within the same step (`autoreset_mode`): the step returns its outcome
+    and its last position together with the first position of the next game.
     """
 
     autoreset_mode = "same_step"
-    """Games that end are begun anew by the step that ended them."""
+    """Games that end are reset by the step that ended them."""
 
     def __init__(
         self,
@@ -96,20 +95,20 @@ class VectorShogi:
         illegal: Literal["raise", "lose"] = "raise",
         threads: int = 1,
     ) -> None:
-        """Make the arrays and begin all games.
+        """Allocate the arrays and start all games.
 
         Args:
-            num_games: how many games are stepped together.
-            features: what `planes` shows, by name or spec.
-            seed: decides start positions, opening plies and `sample_actions`.
-            first_game: the number of the first game, where several environments share a seed: game
-                7 is the same whether it is played here or elsewhere.
-            starts: SFENs or diagrams; each game begins at one of them, chosen at random.
-            opening_plies: how many random legal moves are played before a game is handed out.
+            num_games: number of games that are stepped together.
+            features: the feature set of `planes`, by name or spec.
+            seed: seed of start positions, opening plies and `sample_actions`.
+            first_game: number of the first game, if several environments share a seed: game 7 is
+                the same in every environment that plays it.
+            starts: SFENs or diagrams; each game starts from one of them, chosen at random.
+            opening_plies: number of random legal moves at the start of each game.
             ply_limit: the ply at which a game is a draw.
-            declaration: by which rule a side that may declare a win does so at once.
-            illegal: what an illegal action does: raise an error, or lose its game.
-            threads: how many threads share the work of a step.
+            declaration: the rule by which a side that may declare a win does so at once.
+            illegal: effect of an illegal action: raise an error, or lose the game.
+            threads: number of threads that share the work of a step.
         """
         _require_range("num_games", num_games, 1, 1 << 24)
         _require_range("first_game", first_game, 0, 1 << 32)
@@ -143,24 +142,65 @@ class VectorShogi:
         )
         self.reset(seed=seed)
 
+    @classmethod
+    def from_games(
+        cls,
+        games: Sequence[ShogiGame],
+        features: str | FeatureSpec = "core46",
+        *,
+        seed: int = 0,
+        ply_limit: int = 512,
+        declaration: DeclarationRule = DeclarationRule.POINTS_27,
+        threads: int = 1,
+    ) -> Self:
+        """Make an environment that continues `games`, including their histories.
+
+        The moves, keys and checks of the games are copied, not replayed. A game that ends is reset
+        to one of their start positions.
+
+        Args:
+            games: at least one; none may be over by the rules of the environment.
+            features: the feature set of `planes`, by name or spec.
+            seed: seed of the start positions after a reset and of `sample_actions`.
+            ply_limit: the ply at which a game is a draw, instead of the games' own.
+            declaration: the rule by which wins are declared, instead of the games' own.
+            threads: number of threads that share the work of a step.
+
+        Raises:
+            KeiseiError: A game is over, or its start is not allowed in an environment.
+        """
+        starts = list(dict.fromkeys(game.start for game in games))
+        env = cls(
+            len(games),
+            features,
+            seed=seed,
+            starts=starts,
+            ply_limit=ply_limit,
+            declaration=declaration,
+            threads=threads,
+        )
+        for index, game in enumerate(games):
+            env._set_game(index, game, starts.index(game.start))
+        return env
+
     @property
     def positions(self) -> Records:
-        """``[N]`` `POSITION`: the records that kernels work on. Changing them is at your risk."""
+        """``[N]`` `POSITION`: the records that kernels work on; do not modify them."""
         return self._games.positions
 
     @property
     def packed(self) -> Records:
-        """``[N]`` `PACKED`: the positions to move in now."""
+        """``[N]`` `PACKED`: the current positions."""
         return self._games.packed
 
     @property
     def legal_actions(self) -> npt.NDArray[np.uint16]:
-        """``[N, 593]``: the legal actions of each game, `legal_counts` of them."""
+        """``[N, 593]``: the legal actions, in row `i` the first ``legal_counts[i]`` entries."""
         return self._games.legal_actions
 
     @property
     def legal_counts(self) -> npt.NDArray[np.int32]:
-        """``[N]``: how many legal actions each game has."""
+        """``[N]``: the number of legal actions of each game."""
         return self._games.legal_counts
 
     @property
@@ -170,17 +210,17 @@ class VectorShogi:
         return turns
 
     def observe(self, games: npt.NDArray[np.int64] | slice | None = None) -> Positions:
-        """The positions to move in now, of some games or of all: what a network is asked about.
+        """Return the current positions of some games, or of all, as the input of a network.
 
-        Those of all games are the environment's own arrays, which the next step overwrites.
+        For all games they are the environment's own arrays, which the next step overwrites.
         """
         return self._games.observe(games)
 
     def reset(self, *, seed: int | None = None) -> VectorStep:
-        """Begin all games anew; with `seed` exactly as an environment made with that seed does."""
+        """Start new games; with `seed` the same as in a new environment with that seed."""
         with self._stepping():
             if seed is not None:
-                self._games.random_states[:] = random_states(seed, self.num_games, self.first_game)
+                self._games.rng_states[:] = game_rng_states(seed, self.num_games, self.first_game)
             self._games.rewards[:] = 0
             self._games.terminations[:] = 0
             self._games.winners[:] = -1
@@ -189,15 +229,15 @@ class VectorShogi:
         return self.last_step
 
     def pair_games(self) -> VectorStep:
-        """Begin all games anew so that games 2k and 2k + 1 have the same start and opening."""
-        states = self._games.random_states
+        """Start new games in pairs: games 2k and 2k + 1 have the same start and opening."""
+        states = self._games.rng_states
         states[1::2] = states[: len(states) // 2 * 2 : 2]
         return self.reset()
 
     def step(self, actions: npt.ArrayLike) -> VectorStep:
-        """Play one action in each game, and begin those that ended again.
+        """Play ``actions[N]``, one in each game, and reset the games that ended.
 
-        If any action is illegal, `IllegalMoveError` names game and move, and nothing is changed;
+        If any action is illegal, `IllegalMoveError` names game and move, and no game changes;
         with ``illegal="lose"`` the game ends there with `Termination.ILLEGAL_MOVE` instead.
         """
         with self._stepping():
@@ -206,15 +246,15 @@ class VectorShogi:
         return self.last_step
 
     def sample_actions(self) -> npt.NDArray[np.int64]:
-        """``[N]``: a uniformly random legal action for each game, from the environment's seed."""
+        """Sample a uniformly random legal action for each game, ``[N]``, by the seed."""
         actions = np.empty(self.num_games, dtype=np.int64)
         games = self._games
-        sample_actions(games.legal_actions, games.legal_counts, games.random_states, actions)
+        sample_actions(games.legal_actions, games.legal_counts, games.rng_states, actions)
         return actions
 
     def mates_in_one(self) -> npt.NDArray[np.int64]:
-        """``[N]``: the column of ``legal_actions`` that mates, -1 where no move does."""
-        columns = np.empty(self.num_games, dtype=np.int64)
+        """Return the legal index of a mate in one in each game, ``[N]``; -1 if there is none."""
+        legal_indices = np.empty(self.num_games, dtype=np.int64)
         games = self._games
         if self._mate_scratch is None:
             self._mate_scratch = MateScratch.of(self.num_games)
@@ -225,14 +265,14 @@ class VectorShogi:
             games.legal_actions,
             games.legal_counts,
             self._mate_scratch,
-            columns,
+            legal_indices,
         )
-        return columns
+        return legal_indices
 
     def planes(
         self, out: npt.NDArray[Any] | None = None, *, dtype: npt.DTypeLike = np.float32
     ) -> npt.NDArray[Any]:
-        """``[N, planes, 9, 9]``: the observation planes of all games, written into `out`."""
+        """Write the observation planes, ``[N, planes, 9, 9]``, into `out` and return it."""
         shape = (self.num_games, *self.features.shape)
         if out is None:
             out = np.empty(shape, dtype=dtype)
@@ -242,7 +282,7 @@ class VectorShogi:
         return out
 
     def legal_mask(self, out: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
-        """``bool[N, 13527]``: which actions are legal, written into `out`."""
+        """Write the mask of the legal actions, ``bool[N, 13527]``, into `out` and return it."""
         shape = (self.num_games, NUM_ACTIONS)
         if out is None:
             out = np.empty(shape, dtype=np.bool_)
@@ -252,16 +292,16 @@ class VectorShogi:
         return out
 
     def outcome(self, index: int) -> Outcome | None:
-        """How the last step ended game `index`; None if it goes on."""
+        """Return the outcome of game `index` if the last step ended it, else None."""
         games = self._games
         return as_outcome(int(games.terminations[index]), int(games.winners[index]))
 
     def game(self, index: int) -> ShogiGame:
-        """Game `index` as it stands, with its moves, to look at or to play on by hand."""
+        """Return a copy of game `index` with its moves, to look at or to play on by hand."""
         return self._replay(index, int(self._games.buffers[index]), None)
 
     def last_move(self, index: int) -> Move | None:
-        """The last move of game `index`, without playing it through; None before the first."""
+        """Return the last move of game `index`, without replaying it; None before the first."""
         games = self._games
         buffer = int(games.buffers[index])
         start = games.starts[games.start_indices[index, buffer]]
@@ -272,14 +312,14 @@ class VectorShogi:
         return PolicyOutputMapper().move(int(games.moves[index, buffer, played - 1]), mover)
 
     def finished_game(self, index: int) -> ShogiGame:
-        """The game that ended last in place `index`, with all its moves."""
+        """Return the game that ended last at `index`, with all its moves."""
         length = int(self._games.final_lengths[index])
         if length < 0:
-            raise ValueError(f"no game has ended in place {index} yet")
+            raise ValueError(f"no game has ended at index {index} yet")
         return self._replay(index, 1 - int(self._games.buffers[index]), length)
 
     def branches(self, games: npt.NDArray[np.int64]) -> Games:
-        """Copies of some games, histories included, in which a search can try moves."""
+        """Copy some games, including their histories, so that a search can try moves in them."""
         own = self._games
         return Games(
             *(
@@ -289,11 +329,11 @@ class VectorShogi:
         )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """A copy of everything that changes, as plain arrays (safe to store without pickle)."""
+        """Copy everything that changes into plain arrays (safe to store without pickle)."""
         return {name: np.array(value) for name, value in self._games._asdict().items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go back to what `state` returned, in this or another environment made the same way."""
+        """Restore a `state` of this environment, or of another one with the same settings."""
         own = self._games._asdict()
         for name, value in own.items():
             if (
@@ -301,16 +341,20 @@ class VectorShogi:
                 or state[name].shape != value.shape
                 or state[name].dtype != value.dtype
             ):
-                raise KeiseiError(f"the saved state is of another environment: {name!r} differs")
+                raise KeiseiError(
+                    f"the saved state belongs to another environment: {name!r} differs"
+                )
         for name in ("settings", "starts"):
             if not np.array_equal(state[name], own[name]):
-                raise KeiseiError(f"the saved state is of another environment: {name!r} differs")
-        require_sound_state(state, self.ply_limit)
+                raise KeiseiError(
+                    f"the saved state belongs to another environment: {name!r} differs"
+                )
+        require_valid_state(state, self.ply_limit)
         for name, value in own.items():
             value[...] = state[name]
 
     def close(self) -> None:
-        """End the threads. The environment can't be stepped afterwards."""
+        """Stop the threads. The environment can't be stepped afterwards."""
         self._pool.close()
 
     def __enter__(self) -> Self:
@@ -323,12 +367,12 @@ class VectorShogi:
         return f"{type(self).__name__}(num_games={self.num_games}, features={self.features.name!r})"
 
     def _repr_html_(self) -> str:
-        """The first boards, for notebooks."""
+        """Draw the first boards, for notebooks."""
         return games_html(self.num_games, self.game)
 
     @contextmanager
     def _stepping(self) -> Iterator[None]:
-        """Keep a second thread out: kernels run without the GIL and trust what was checked."""
+        """Exclude other threads: kernels run without the GIL and trust validated input."""
         try:
             token = self._tokens.pop()  # atomic, and unlike a lock it can be copied and pickled
         except IndexError:
@@ -342,7 +386,7 @@ class VectorShogi:
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
             raise ValueError(
-                f"step needs {self.num_games} whole numbers, one action a game; "
+                f"step needs {self.num_games} integers, one action for each game; "
                 f"got {chosen.dtype} of shape {chosen.shape}"
             )
         chosen = chosen.astype(np.int64)  # a copy: forfeits are marked in it
@@ -356,6 +400,25 @@ class VectorShogi:
                 reason = why_action_is_illegal(games.positions[index], action)
                 raise IllegalMoveError(f"game {index}: {reason}")
             chosen[index] = FORFEIT
+
+    def _set_game(self, index: int, game: ShogiGame, start: int) -> None:
+        """Replace game `index` by `game`, whose start position has the index `start`."""
+        games, legal, actions = self._games, game.legal_actions, game.actions
+        keys, checks = game.history
+        rules = (game.repetitions, self.ply_limit, int(self.declaration))
+        outcome = as_outcome(*outcome_of(game.position, keys, checks, len(legal), *rules))
+        if outcome is not None:
+            raise KeiseiError(f"game {index} is over: {outcome.termination.words}")
+        games.buffers[index] = 0
+        games.start_indices[index, 0] = start
+        games.positions[index] = game.position
+        games.keys[index, : len(keys)] = keys
+        games.checks[index, : len(checks)] = checks
+        games.moves[index, 0, : len(actions)] = actions
+        games.legal_actions[index, : len(legal)] = legal
+        games.legal_counts[index] = len(legal)
+        packed = games.packed[index]
+        pack(game.position, actions, game.repetitions, game.in_check, self.ply_limit, packed)
 
     def _encode(self, out: npt.NDArray[Any], start: int, stop: int) -> None:
         self.features.encode(self._games.packed[start:stop], out[start:stop])
@@ -371,6 +434,6 @@ class VectorShogi:
         return game
 
 
-def _require_range(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise ValueError(f"{name} is {value}, it must be from {least} to {most}")
+def _require_range(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}, it must be from {low} to {high}")

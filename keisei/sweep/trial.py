@@ -87,10 +87,10 @@ def share_of_machine(config: "AppConfig", side_by_side: int) -> dict[str, object
         return flags
     cores = max(1, usable_cpus() // side_by_side)
     if config.parallel.num_workers == "auto" and config.parallel.backend == "processes":
-        from keisei.ppo.resources import fair_number
+        from keisei.ppo.learner import largest_divisor
 
         max_workers = max(1, cores // (config.parallel.worker_threads or 1))
-        flags["parallel.num_workers"] = fair_number(max_workers, config.env.num_games)
+        flags["parallel.num_workers"] = largest_divisor(config.env.num_games, limit=max_workers)
     if config.device.torch_threads == 0:
         flags["device.torch_threads"] = cores if config.parallel.num_workers == 0 else 1
     if config.evaluation.background == "auto" and _is_on_cpu(config):

@@ -19,8 +19,8 @@ from keisei.errors import KeiseiError
 from keisei.evaluation.measure import Measurement
 from keisei.evaluation.measure_worker import (
     ANSWER,
-    GRACE_SECONDS,
     REQUEST,
+    SHUTDOWN_TIMEOUT,
     Answer,
     Request,
 )
@@ -193,7 +193,7 @@ class _EvaluationJob:
 
     def stop(self) -> None:
         """Stop the process, with some time to close the engines it plays against."""
-        self.process.stop(GRACE_SECONDS + 1.0)
+        self.process.stop(SHUTDOWN_TIMEOUT + 1.0)
 
     def remove(self) -> None:
         """Remove the directory."""

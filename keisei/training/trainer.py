@@ -29,13 +29,26 @@ from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
 from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
-from keisei.ppo.schedules import fading, fraction_done, scheduled
-from keisei.run_files import CHECKPOINTS
+from keisei.ppo.learner import (
+    LearnSettings,
+    RankLostError,
+    Ranks,
+    fading,
+    make_learner,
+    schedule_fraction,
+    scheduled,
+)
+from keisei.run_files import CHECKPOINTS, PAUSE
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.source import RunSeeds, with_pool_of, without_pool
-from keisei.selfplay.sources import make_source
-from keisei.selfplay.workers.messages import WorkersFailedError
+from keisei.selfplay.source import (
+    PAUSE_INTERVAL,
+    PauseFile,
+    RunSeeds,
+    WorkersFailedError,
+    make_source,
+    with_snapshots_of,
+    without_snapshots,
+)
 from keisei.shogi.rules import Outcome
 from keisei.system import InterruptFlag
 from keisei.timing import SectionTimer
@@ -72,6 +85,8 @@ class Trainer:
         self.buffer = ExperienceBuffer(config.selfplay.rollout_plies, config.env.num_games)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
+        self._pause = PauseFile(run_directory / PAUSE)
+        self._interrupt = InterruptFlag()
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
         self._is_measured = False
@@ -82,7 +97,7 @@ class Trainer:
 
     def run(self, interrupt: InterruptFlag | None = None) -> str:
         """Train until the run ends; return the reason."""
-        interrupt = interrupt or InterruptFlag()
+        interrupt = self._interrupt = interrupt or InterruptFlag()
         self._session_start = time.perf_counter()
         self.timer.take()
         self.learner.join_ranks()
@@ -135,7 +150,8 @@ class Trainer:
     @property
     def progress(self) -> Progress:
         """How far the run has come."""
-        seconds = self._earlier_seconds + time.perf_counter() - self._session_start
+        session = time.perf_counter() - self._session_start - self._pause.seconds
+        seconds = self._earlier_seconds + session
         run = self.config.run
         return Progress(
             self.timestep, run.total_timesteps, self.update, self.games, seconds, run.max_minutes
@@ -144,9 +160,10 @@ class Trainer:
     def train_step(self) -> None:
         """Play a rollout, learn from it, and emit what happened."""
         config = self.config
+        self._wait_while_ranks_paused()
         done = self.ranks.broadcast(self._done)
-        self.selfplay.take_weights(self.learner.network, self.update)
-        stats = self.selfplay.collect(self.buffer, self.timer, self._emit_game)
+        self.selfplay.sync_weights(self.learner.network, self.update)
+        stats = self.selfplay.collect(self.buffer, self.timer, self._emit_game, self._is_paused)
         stats = self._of_all_ranks(stats)
         with self.timer.section("learning"):
             self.buffer.finish(
@@ -182,6 +199,23 @@ class Trainer:
         self._is_measured = False
         metrics = step_metrics(stats, update, self.timer.take(), self.learner.stopwatch.take())
         self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
+
+    def _is_paused(self) -> bool:
+        """Return whether to pause in the middle of a rollout; several ranks pause between them."""
+        return self.ranks.size == 1 and self._pause.is_set() and not self._interrupt.is_set
+
+    def _wait_while_ranks_paused(self) -> None:
+        """Wait while the first of several ranks sees the pause file.
+
+        They keep exchanging messages meanwhile, so that no rank takes another for lost.
+        """
+        if self.ranks.size == 1:
+            return
+        with self.timer.section("waiting"):
+            while self.ranks.broadcast(self._pause.is_set()):
+                if self.ranks.any(self._interrupt.is_set):
+                    return
+                time.sleep(PAUSE_INTERVAL)
 
     def _of_all_ranks(self, own: RolloutStats) -> RolloutStats:
         """Add up the rollouts of all learners, once the slowest has finished its own."""
@@ -248,7 +282,7 @@ class Trainer:
         own: dict[str, Any] = {}
         if not self.ranks.is_first:
             own = self._own_state()
-            own["selfplay"] = without_pool(own["selfplay"])
+            own["selfplay"] = without_snapshots(own["selfplay"])
         return self.ranks.all_gather(own)[1:]
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -277,7 +311,7 @@ class Trainer:
         own = saved[self.ranks.rank] if self.ranks.rank < len(saved) else None
         # Workers and a learner that plays itself cannot continue each other's games.
         if own is not None and own["selfplay"].keys() == self.selfplay.state().keys():
-            self.selfplay.restore(with_pool_of(own["selfplay"], state["selfplay"]))
+            self.selfplay.restore(with_snapshots_of(own["selfplay"], state["selfplay"]))
             restore_generator(self.learner.random, own["learning_random"])
             return
         with self.selfplay:  # closes it: it has not started to play, and is not needed
@@ -287,7 +321,7 @@ class Trainer:
         )
         new = self.selfplay.state()
         if "pool" in new and "pool" in state["selfplay"]:
-            self.selfplay.restore(with_pool_of(new, state["selfplay"]))
+            self.selfplay.restore(with_snapshots_of(new, state["selfplay"]))
         learning = RunSeeds.of(self.config.run.seed, self.update).learning
         self.learner.random = np.random.default_rng([learning, self.ranks.rank])
 
@@ -310,12 +344,8 @@ class Trainer:
     @property
     def _done(self) -> float:
         """The fraction of the run that is done, from 0 to 1, which schedules follow."""
-        run = self.config.run
-        limit = 60.0 * run.max_minutes
-        return fraction_done(
-            plies=self.timestep / run.total_timesteps,
-            time=self.progress.seconds / limit if limit > 0.0 else 0.0,
-        )
+        progress = self.progress
+        return schedule_fraction(progress.ply_fraction, progress.time_fraction)
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
         """Return why the run ends, None if it does not; the same in all ranks."""

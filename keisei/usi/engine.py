@@ -1,8 +1,9 @@
-"""The USI engine: hears the GUI at any time, and thinks in another thread.
+"""The USI engine: it handles commands at any time and searches in another thread.
 
-Three threads: one reads lines, one acts on them at once and never computes, one computes. What has
-to happen in order - loading, positions, searches - waits in a queue for the last one; what a search
-must hear while it runs - ``stop``, ``ponderhit`` - goes to its `Job` directly.
+Three threads: the reader reads lines; the main thread handles them at once and never computes; the
+search thread computes. Whatever must happen in order (loading, positions, searches) waits in a
+queue for the search thread; ``stop`` and ``ponderhit``, which concern a running search, go to its
+`Job` directly.
 """
 
 import logging
@@ -16,57 +17,57 @@ from typing import Final
 from keisei import __version__
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
-from keisei.usi.limits import Job, Limits, parse_go
+from keisei.usi.limits import Job, SearchLimits, parse_go
 from keisei.usi.options import OptionError, Settings
 from keisei.usi.thinker import Thinker
-from keisei.usi.usi_io import Output, quoted
+from keisei.usi.usi_io import UsiWriter, quoted
 
 logger = logging.getLogger(__name__)
 
-END_SECONDS: Final = 2.0
-"""How long the thinking thread may take to end; loading a network can't be interrupted."""
+SHUTDOWN_TIMEOUT: Final = 2.0
+"""Seconds to wait for the search thread at the end; loading a network can't be interrupted."""
 
 Task = Callable[[], None]
 
 
 class Engine:
-    """Speaks USI until it is told to quit, or nobody speaks to it any more."""
+    """A USI engine, from its first line of input until ``quit`` or the end of the input."""
 
     def __init__(
         self,
         load: Callable[[int], LoadedNetwork],
-        output: Output,
+        writer: UsiWriter,
         *,
         name: str = "",
         settings: Settings | None = None,
     ) -> None:
-        """Make an engine.
+        """Create an engine.
 
         Args:
-            load: makes the network, given the number of threads.
-            output: where it answers.
-            name: of the network, for the GUI's list of engines.
-            settings: the defaults of the options.
+            load: loads the network, given the number of threads.
+            writer: where replies go.
+            name: name of the network, for the GUI's list of engines.
+            settings: defaults of the options.
         """
-        self._output = output
+        self._writer = writer
         self._name = f"Keisei {__version__} {name}".strip()
         self._defaults = settings or Settings()
         self._settings = self._defaults
-        self._thinker = Thinker(load, output)
+        self._thinker = Thinker(load, writer)
         self._events: SimpleQueue[str | BaseException | None] = SimpleQueue()
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._jobs: list[Job] = []
-        """Those that are not answered yet, the last one asked for at the end."""
+        """Jobs without an answer yet, the latest at the end."""
 
-        self._waiting: list[str] = []
-        """A ``readyok`` for each ``isready`` that is not answered yet."""
+        self._pending_readyok: list[str] = []
+        """A ``readyok`` for each ``isready`` without an answer yet."""
 
-        self._answered = 0.0
-        """When the last answer was given."""
+        self._last_answer = 0.0
+        """Time of the last answer, by `time.monotonic`."""
 
-        output.when_closed = lambda: self._events.put("quit")
+        writer.when_closed = lambda: self._events.put("quit")
         self._commands: dict[str, Callable[[str], None]] = {
-            "usi": self._introduce,
+            "usi": self._identify,
             "isready": self._get_ready,
             "setoption": self._set_option,
             "usinewgame": self._new_game,
@@ -78,18 +79,19 @@ class Engine:
         }
 
     def run(self, lines: Iterable[str]) -> None:
-        """Do what the GUI says, line by line.
+        """Handle the lines of the GUI until ``quit`` or the end of the lines.
 
-        At the end of the lines, searches that end by themselves still do; at ``quit`` nothing does.
+        At the end of the lines, searches that end by themselves are finished; ``quit`` abandons
+        them.
 
         Raises:
             KeiseiError: The network can't be loaded.
         """
         reader = Thread(target=self._read, args=(lines,), name="usi-reader", daemon=True)
-        worker = Thread(target=self._work, name="usi-thinker", daemon=True)
+        search = Thread(target=self._work, name="usi-search", daemon=True)
         reader.start()
-        worker.start()
-        # GUIs ask for the name and the options first: time in which the network can be loaded.
+        search.start()
+        # GUIs read the name and the options first: time in which the network can be loaded.
         self._tasks.put(self._load)
         try:
             while True:
@@ -98,30 +100,30 @@ class Engine:
                     raise event
                 if event is None:
                     self._finish()
-                elif not self._hear(event):
+                elif not self._handle(event):
                     break
         finally:
             for job in list(self._jobs):
                 job.abandon()
             self._tasks.put(None)
-            worker.join(END_SECONDS)
+            search.join(SHUTDOWN_TIMEOUT)
 
-    # ---- the reading thread ----
+    # ---- reader thread ----
 
     def _read(self, lines: Iterable[str]) -> None:
         try:
             for line in lines:
                 self._events.put(line)
-                if line.split() == ["quit"]:  # a thread that reads can't be ended
+                if line.split() == ["quit"]:  # a blocked read can't be interrupted
                     return
         except (OSError, ValueError) as error:
-            logger.info("nobody speaks any more: %s", error)
+            logger.info("the GUI has closed its end: %s", error)
         self._events.put(None)
 
-    # ---- the thread that hears ----
+    # ---- main thread ----
 
-    def _hear(self, line: str) -> bool:
-        """Act on a line; returns whether there is more to do."""
+    def _handle(self, line: str) -> bool:
+        """Handle a line; return False for ``quit``."""
         logger.debug("< %s", line)
         command, _, rest = line.strip().partition(" ")
         if command == "quit":
@@ -129,52 +131,52 @@ class Engine:
         if command in self._commands:
             self._commands[command](rest)
         elif command:
-            self._output.explain(f"unknown command {quoted(line.strip())}")
+            self._writer.send_info(f"unknown command {quoted(line.strip())}")
         return True
 
     def _finish(self) -> None:
-        """Quit when all is done that has an end."""
+        """Quit when all searches that end by themselves are done."""
         for job in list(self._jobs):
             if not job.may_answer:
                 job.stop()
         self._tasks.put(lambda: self._events.put("quit"))
 
-    def _introduce(self, _: str) -> None:
-        self._output.say(f"id name {self._name}")
-        self._output.say("id author The Keisei authors")
+    def _identify(self, _: str) -> None:
+        self._writer.send(f"id name {self._name}")
+        self._writer.send("id author The Keisei authors")
         for line in self._defaults.announcements():
-            self._output.say(line)
-        self._output.say("usiok")
+            self._writer.send(line)
+        self._writer.send("usiok")
 
     def _get_ready(self, _: str) -> None:
-        self._waiting.append("readyok")
+        self._pending_readyok.append("readyok")
         self._confirm()
-        if self._waiting:
+        if self._pending_readyok:
             settings = self._settings
             self._tasks.put(lambda: self._load_for(settings))
 
     def _confirm(self) -> None:
-        """Say that it is ready, if it is and somebody waits for it.
+        """Send the pending ``readyok`` if the engine is ready.
 
-        Whoever asks while it thinks gets the answer at once: new settings are for the next search,
-        which may be far away.
+        During a search the answer comes at once: new settings apply to the next search, which may
+        be far away.
         """
         thinker = self._thinker
         if thinker.is_ready_for(self._settings) or (thinker.is_loaded and self._jobs):
-            while self._waiting:
-                with suppress(IndexError):  # the other thread was quicker
-                    self._output.say(self._waiting.pop())
+            while self._pending_readyok:
+                with suppress(IndexError):  # the other thread was faster
+                    self._writer.send(self._pending_readyok.pop())
 
     def _set_option(self, rest: str) -> None:
-        words = rest.split(maxsplit=1)
-        if len(words) < 2 or words[0] != "name":
-            self._output.explain(f"setoption {quoted(rest)}: expected name NAME value VALUE")
+        arguments = rest.split(maxsplit=1)
+        if len(arguments) < 2 or arguments[0] != "name":
+            self._writer.send_info(f"setoption {quoted(rest)}: expected name NAME value VALUE")
             return
-        name, _, value = words[1].partition(" value ")
+        name, _, value = arguments[1].partition(" value ")
         try:
             self._settings = self._settings.with_option(name.strip(), value.strip())
         except OptionError as error:
-            self._output.explain(str(error))
+            self._writer.send_info(str(error))
 
     def _new_game(self, _: str) -> None:
         self._stop_all()
@@ -184,12 +186,12 @@ class Engine:
         self._tasks.put(lambda: self._thinker.set_position(rest))
 
     def _go(self, rest: str) -> None:
-        for job in list(self._jobs):  # those with an end are answered first
+        for job in list(self._jobs):  # jobs that end by themselves are answered first
             if not job.may_answer:
                 job.stop()
         limits, unknown = parse_go(rest.split())
         if unknown:
-            self._output.explain(f"go: not understood: {quoted(' '.join(unknown))}")
+            self._writer.send_info(f"go: unknown arguments: {quoted(' '.join(unknown))}")
         job = Job(limits, self._settings)
         self._jobs.append(job)
         self._tasks.put(lambda: self._answer(job))
@@ -198,7 +200,7 @@ class Engine:
         self._stop_all()
 
     def _ponder_hit(self, rest: str) -> None:
-        limits: Limits | None = None
+        limits: SearchLimits | None = None
         if rest.split():
             limits, _ = parse_go(rest.split())
         for job in self._jobs[-1:]:
@@ -208,22 +210,22 @@ class Engine:
         for job in list(self._jobs):
             job.stop()
 
-    # ---- the thread that thinks ----
+    # ---- search thread ----
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
             self._attempt(task)
 
     def _attempt(self, task: Task) -> None:
-        """Do something; the engine goes on if it fails: it may be in the middle of a game."""
+        """Run a task; if it fails the engine continues, as it may be in the middle of a game."""
         try:
             task()
         except KeiseiError as error:
-            self._output.explain(f"error: {error}")
+            self._writer.send_info(f"error: {error}")
         except Exception as error:
             logger.exception("a command failed")
-            self._output.explain(f"internal error: {error!r}")
-            self._thinker.new_game()  # what it was about to write may be half written
+            self._writer.send_info(f"internal error: {error!r}")
+            self._thinker.new_game()  # the tree may be inconsistent
 
     def _load(self) -> None:
         self._load_for(self._settings)
@@ -231,13 +233,13 @@ class Engine:
     def _load_for(self, settings: Settings) -> None:
         try:
             self._thinker.get_ready(settings)
-        except Exception as error:  # noqa: BLE001 -- raised by the thread that hears
-            self._output.explain(f"error: {error}")
+        except Exception as error:  # noqa: BLE001 -- raised by the main thread
+            self._writer.send_info(f"error: {error}")
             self._events.put(error)
         self._confirm()
 
     def _answer(self, job: Job) -> None:
-        """Think, and answer whatever happens: a GUI would wait for ever."""
+        """Search and answer, whatever happens: without an answer the GUI would wait forever."""
         answers = ["checkmate timeout" if job.limits.mate else "bestmove resign"]
 
         def think() -> None:
@@ -246,10 +248,10 @@ class Engine:
             else:
                 answers.append(f"bestmove {self._thinker.think(job)}")
 
-        job.begin(self._answered)
+        job.begin(self._last_answer)
         self._load_for(job.settings)
         self._attempt(think)
-        self._answered = time.monotonic()
+        self._last_answer = time.monotonic()
         self._jobs.remove(job)
         if not job.is_abandoned:
-            self._output.say(answers[-1])
+            self._writer.send(answers[-1])

@@ -1,4 +1,4 @@
-"""One ``go``, shared by who thinks about it and who hears what the GUI says meanwhile."""
+"""Limits of a search, from the arguments of ``go``, and `Job`: a ``go`` until its answer."""
 
 import time
 from collections.abc import Sequence
@@ -10,15 +10,17 @@ from keisei.shogi.types import Color
 from keisei.usi.options import Settings
 
 MOVES_AHEAD: Final = 40
-"""Into so many equal parts the main time is split, at the beginning of a game; later into fewer."""
+"""Equal parts into which the main time is split at the start of a game; fewer later on."""
 
-FEWEST_MOVES_AHEAD: Final = 20
+MIN_MOVES_AHEAD: Final = 20
 SPENT_INCREMENT: Final = 0.8
-WITHOUT_LIMITS: Final = 1.0
-"""Seconds that a bare ``go`` thinks."""
+"""Share of the increment that is spent on each move."""
 
-MATE_SECONDS: Final = 10.0
-"""Seconds that a bare ``go mate`` thinks."""
+DEFAULT_SECONDS: Final = 1.0
+"""Time of a ``go`` without limits."""
+
+DEFAULT_MATE_SECONDS: Final = 10.0
+"""Time of a ``go mate`` without a limit."""
 
 _NUMBERS: Final = {
     "btime": "black_time",
@@ -30,13 +32,13 @@ _NUMBERS: Final = {
     "nodes": "nodes",
     "depth": "depth",
 }
-_LARGEST: Final = 10**12
+_MAX_NUMBER: Final = 10**12
 _KEYWORDS: Final = frozenset((*_NUMBERS, "infinite", "ponder", "mate", "searchmoves"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a search may use. Times are milliseconds, as the GUI gives them."""
+class SearchLimits:
+    """Limits of a search. Times are in milliseconds, as in USI."""
 
     black_time: int | None = None
     white_time: int | None = None
@@ -47,20 +49,20 @@ class Limits:
     nodes: int | None = None
     depth: int | None = None
     infinite: bool = False
-    """No answer before ``stop``."""
+    """Whether the answer has to wait for ``stop``."""
 
     ponder: bool = False
-    """No answer before ``stop`` or ``ponderhit``."""
+    """Whether the answer has to wait for ``stop`` or ``ponderhit``."""
 
     mate: bool = False
-    """Look for a mate and nothing else, within `move_time`."""
+    """Whether to solve for mate only, within `move_time`."""
 
     moves: tuple[str, ...] = ()
-    """The only moves to consider; empty: all."""
+    """The only root moves to consider (``searchmoves``); empty: all."""
 
     @property
     def has_clock(self) -> bool:
-        """Whether there is a clock that runs out."""
+        """Whether any time control is given."""
         clocks = (self.black_time, self.white_time, self.byoyomi, self.move_time)
         return any(value is not None for value in (*clocks, *self._increments))
 
@@ -69,12 +71,12 @@ class Limits:
         return self.black_increment, self.white_increment
 
     def seconds(self, turn: Color, *, ply: int, delay: float) -> float | None:
-        """How long the side to move may think; None: for ever.
+        """Return the seconds that the side to move may use; None: no limit.
 
         Args:
-            turn: whose clock runs.
-            ply: how far the game is.
-            delay: seconds that get lost between engine and clock; at most half of what there is.
+            turn: the side to move.
+            ply: ply of the game.
+            delay: seconds lost between engine and clock; at most half of the time is reserved.
         """
         if self.infinite:
             return None
@@ -83,35 +85,35 @@ class Limits:
         if not self.has_clock:
             if self.nodes is not None or self.depth is not None:
                 return None
-            return MATE_SECONDS if self.mate else WITHOUT_LIMITS
+            return DEFAULT_MATE_SECONDS if self.mate else DEFAULT_SECONDS
         is_black = turn is Color.BLACK
         left = ((self.black_time if is_black else self.white_time) or 0) / 1000
         increment = (self._increments[0 if is_black else 1] or 0) / 1000
         byoyomi = (self.byoyomi or 0) / 1000
-        there_is = left + byoyomi
-        if there_is <= 2 * delay:  # the increment may be all there is
-            there_is += increment
-        parts = max(FEWEST_MOVES_AHEAD, MOVES_AHEAD - ply / 4)
+        available = left + byoyomi
+        if available <= 2 * delay:  # the increment may be all that is left
+            available += increment
+        parts = max(MIN_MOVES_AHEAD, MOVES_AHEAD - ply / 4)
         wanted = left / parts + byoyomi + SPENT_INCREMENT * increment
-        return min(wanted, _without_delay(there_is, delay))
+        return min(wanted, _without_delay(available, delay))
 
 
 def _without_delay(seconds: float, delay: float) -> float:
     return seconds - min(delay, seconds / 2)
 
 
-def parse_go(words: Sequence[str]) -> tuple[Limits, list[str]]:
-    """What the words after ``go`` say, and those that were not understood."""
+def parse_go(arguments: Sequence[str]) -> tuple[SearchLimits, list[str]]:
+    """Parse the arguments of ``go``; return the limits and the unknown arguments."""
     found: dict[str, int | bool | tuple[str, ...]] = {}
     unknown: list[str] = []
     place = 0
-    while place < len(words):
-        word = words[place]
+    while place < len(arguments):
+        argument = arguments[place]
         place += 1
-        following = words[place] if place < len(words) else ""
-        if word in ("infinite", "ponder"):
-            found[word] = True
-        elif word == "mate":
+        following = arguments[place] if place < len(arguments) else ""
+        if argument in ("infinite", "ponder"):
+            found[argument] = True
+        elif argument == "mate":
             found["mate"] = True
             if following == "infinite" or _number(following) is not None:
                 place += 1
@@ -119,34 +121,37 @@ def parse_go(words: Sequence[str]) -> tuple[Limits, list[str]]:
                     found["infinite"] = True
                 else:
                     found["move_time"] = _number(following) or 0
-        elif word == "searchmoves":
+        elif argument == "searchmoves":
             moves = []
-            while place < len(words) and words[place] not in _KEYWORDS:
-                moves.append(words[place])
+            while place < len(arguments) and arguments[place] not in _KEYWORDS:
+                moves.append(arguments[place])
                 place += 1
             found["moves"] = tuple(moves)
-        elif word in _NUMBERS and (number := _number(following)) is not None:
-            found[_NUMBERS[word]] = number
+        elif argument in _NUMBERS and (number := _number(following)) is not None:
+            found[_NUMBERS[argument]] = number
             place += 1
         else:
-            unknown.append(word)
-    return Limits(**found), unknown  # type: ignore[arg-type]  # each field gets its own type
+            unknown.append(argument)
+    return SearchLimits(**found), unknown  # type: ignore[arg-type]  # each field gets its own type
 
 
 def _number(text: str) -> int | None:
-    """A whole number; below 0, as GUIs write an overdrawn clock, it is 0."""
+    """Parse a whole number; negative ones, which GUIs send for an overdrawn clock, become 0."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
         return None
-    return max(0, min(int(text), _LARGEST))
+    return max(0, min(int(text), _MAX_NUMBER))
 
 
 class Job:
-    """A search that was asked for. It has exactly one answer."""
+    """A ``go`` command, from its arrival to its one answer.
 
-    def __init__(self, limits: Limits, settings: Settings) -> None:
+    Shared by the search thread, which works on it, and the main thread, which stops it.
+    """
+
+    def __init__(self, limits: SearchLimits, settings: Settings) -> None:
         self.settings = settings
-        """As they were when it was asked for."""
+        """The options at the time of the command."""
 
         self._changed = Condition()
         self._limits = limits
@@ -155,53 +160,53 @@ class Job:
         self._is_abandoned = False
         self._clock_start = time.monotonic()
         self.arrival = self._clock_start
-        """When it was asked for; what it waited for its turn is on its clock."""
+        """Time of the command, by `time.monotonic`; time in the queue counts as thinking time."""
 
     @property
-    def limits(self) -> Limits:
-        """What it may use."""
+    def limits(self) -> SearchLimits:
+        """The limits of the search."""
         return self._limits
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the answer is wanted now."""
+        """Whether the answer is due now."""
         return self._is_stopped
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether the answer is no longer needed."""
         return self._is_abandoned
 
     @property
     def may_answer(self) -> bool:
-        """Whether the GUI expects an answer by now, should it be known."""
+        """Whether the protocol allows an answer now."""
         return self._is_stopped or not (self._is_pondering or self._limits.infinite)
 
     @property
     def clock_start(self) -> float | None:
-        """Since when the clock runs, by `time.monotonic`; None while it does not."""
+        """Start of the clock, by `time.monotonic`; None while pondering."""
         return None if self._is_pondering else self._clock_start
 
     def begin(self, earliest: float) -> None:
-        """It is its turn, after another one was answered at `earliest`: that was not its time."""
+        """Start the clock no earlier than `earliest`, when the previous job was answered."""
         with self._changed:
             self._clock_start = max(self._clock_start, earliest)
             self.arrival = max(self.arrival, earliest)
 
     def stop(self) -> None:
-        """The answer is wanted now."""
+        """Request the answer now."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
 
     def abandon(self) -> None:
-        """The answer is not wanted."""
+        """Stop the search without an answer."""
         with self._changed:
             self._is_stopped = self._is_abandoned = True
             self._changed.notify_all()
 
-    def ponder_hit(self, limits: Limits | None = None) -> None:
-        """The expected move was played: from now on the clock runs; some GUIs say what is on it."""
+    def ponder_hit(self, limits: SearchLimits | None = None) -> None:
+        """Start the clock after the expected move was played; some GUIs send new limits with it."""
         with self._changed:
             if not self._is_pondering:
                 return
@@ -212,6 +217,6 @@ class Job:
             self._changed.notify_all()
 
     def wait_until_it_may_answer(self) -> None:
-        """Keep an answer back that is known before the GUI expects one."""
+        """Block until the protocol allows an answer."""
         with self._changed:
             self._changed.wait_for(lambda: self.may_answer)

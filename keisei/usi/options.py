@@ -1,4 +1,4 @@
-"""The options that a GUI can set.
+"""The USI options of the engine.
 
 >>> Settings().with_option("simulations", "64").simulations
 64
@@ -11,19 +11,21 @@ from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.shogi.rules import DeclarationRule
 
-AS_MANY_AS_TIME_ALLOWS: Final = -1
+UNLIMITED_SIMULATIONS: Final = -1
+"""Simulations are limited by time only."""
+
 NEVER_RESIGNS: Final = 100_000
 
 
 class OptionError(KeiseiError, ValueError):
-    """An option that does not exist, or a value that it can't have."""
+    """An unknown option, or an invalid value of one."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The values of all options."""
+    """Values of all options."""
 
-    simulations: int = AS_MANY_AS_TIME_ALLOWS
+    simulations: int = UNLIMITED_SIMULATIONS
     temperature: int = 0
     threads: int = 1
     batch: int = 16
@@ -35,19 +37,18 @@ class Settings:
     max_moves: int = 0
     seed: int = 0
     ponder: bool = False
-    own_book: bool = False
 
     def with_option(self, name: str, value: str) -> "Settings":
-        """The same with an option set; names are found whatever their case."""
+        """Return the settings with one option changed; its name is case-insensitive."""
         option = _BY_NAME.get(name.casefold())
         if option is None:
             known = ", ".join(option.name for option in OPTIONS)
-            raise OptionError(f"there is no option {name!r}; there is {known}")
+            raise OptionError(f"unknown option {name!r}; the options are {known}")
         changes: dict[str, Any] = {option.field: option.read(value)}
         return replace(self, **changes)
 
     def announcements(self) -> list[str]:
-        """The ``option`` lines; these values are the defaults."""
+        """Return the ``option`` lines, with these values as defaults."""
         return [
             option.announcement(getattr(self, option.field))
             for option in OPTIONS
@@ -56,53 +57,54 @@ class Settings:
 
 
 class Option(NamedTuple):
-    """One option."""
+    """One USI option."""
 
     name: str
     field: str
-    """Of `Settings`."""
+    """Name of its field in `Settings`."""
 
     limits: tuple[int, int] | None = None
-    """Of a number."""
+    """Minimum and maximum of a number."""
 
     choices: tuple[tuple[str, DeclarationRule], ...] = ()
     is_announced: bool = True
-    """GUIs send those of the protocol itself without being told of them."""
+    """GUIs send the options of the protocol itself (``USI_...``) without an announcement."""
 
     def read(self, value: str) -> int | bool | DeclarationRule:
-        """What a text means."""
+        """Parse a value."""
         if self.choices:
-            for word, meaning in self.choices:
-                if word.casefold() == value.casefold():
+            for label, meaning in self.choices:
+                if label.casefold() == value.casefold():
                     return meaning
-            wanted = ", ".join(word for word, _ in self.choices)
+            wanted = ", ".join(label for label, _ in self.choices)
             raise OptionError(f"option {self.name} can't be {value!r}, it takes {wanted}")
         if self.limits is None:
             if value not in ("true", "false"):
                 raise OptionError(f"option {self.name} can't be {value!r}, it takes true, false")
             return value == "true"
-        least, most = self.limits
+        minimum, maximum = self.limits
         digits = value.removeprefix("-")
         if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
             raise OptionError(f"option {self.name} is {value!r}, it must be a whole number")
-        if not least <= int(value) <= most:
-            raise OptionError(f"option {self.name} is {value}, it must be from {least} to {most}")
+        if not minimum <= int(value) <= maximum:
+            raise OptionError(
+                f"option {self.name} is {value}, it must be from {minimum} to {maximum}"
+            )
         return int(value)
 
     def announcement(self, default: int | bool | DeclarationRule) -> str:
-        """The line that tells a GUI of it."""
+        """Return the ``option`` line."""
         head = f"option name {self.name} type"
         if self.choices:
-            words = " ".join(f"var {word}" for word, _ in self.choices)
-            now = next(word for word, meaning in self.choices if meaning is default)
-            return f"{head} combo default {now} {words}"
+            choices = " ".join(f"var {label}" for label, _ in self.choices)
+            now = next(label for label, meaning in self.choices if meaning is default)
+            return f"{head} combo default {now} {choices}"
         if self.limits is None:
             return f"{head} check default {'true' if default else 'false'}"
         return f"{head} spin default {default} min {self.limits[0]} max {self.limits[1]}"
 
 
 OPTIONS: Final = (
-    Option("USI_OwnBook", "own_book"),
     Option("Simulations", "simulations", (-1, 10_000_000)),
     Option("Temperature", "temperature", (0, 1_000)),
     Option("Threads", "threads", (1, 512)),
@@ -125,6 +127,6 @@ OPTIONS: Final = (
     Option("USI_Hash", "megabytes", (1, 1 << 20), is_announced=False),
     Option("USI_MultiPV", "multipv", (1, 593), is_announced=False),
 )
-"""The order in which GUIs show them."""
+"""All options, in the order in which GUIs show them."""
 
 _BY_NAME: Final = {option.name.casefold(): option for option in OPTIONS}

@@ -1,4 +1,4 @@
-"""Finding the move: rules first, then mates, then the tree search, for as long as there is time."""
+"""`Thinker`: chooses the move of the USI engine by rules, mate search and tree search in time."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,39 +10,38 @@ import numpy.typing as npt
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.search.mates import MateSearch
-from keisei.search.one_game import GameSearch, Line
-from keisei.search.tsume import MateSolver, Verdict
+from keisei.search.mcts import GameSearch, PrincipalVariation
+from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move, PieceKind
 from keisei.usi.limits import Job
 from keisei.usi.options import NEVER_RESIGNS, Settings
-from keisei.usi.usi_io import Output, centipawns, score_of
+from keisei.usi.usi_io import UsiWriter, centipawns, score_of
 
-INFO_SECONDS: Final = 0.5
-"""Time between two reports of a search that goes on."""
+INFO_INTERVAL: Final = 0.5
+"""Seconds between two ``info`` reports of a search."""
 
 MATE_PLIES: Final = 3
-"""Mates that are looked for before a search begins, as in ``keisei match RUN:search=N``."""
+"""Length of mates that are searched for before the tree search, as in ``RUN:search=N``."""
 
 SIMULATIONS_PER_DEPTH: Final = 1_000
-"""A search to a depth ends after so many simulations for each ply, however short its line is."""
+"""A search with ``depth`` ends after this many simulations per ply, even if its line is shorter."""
 
 SLOW_BATCH_MEMORY: Final = 0.97
-"""What is left, a batch later, of the memory of a slow one. Others use the machine, too: where one
-batch took long, another will."""
+"""Decay per batch of the remembered slowest batch: on a busy machine slow batches recur."""
 
-SLOWEST_BATCH: Final = 0.5
-"""Seconds; what took longer was an accident, such as a computer that slept."""
+MAX_BATCH_SECONDS: Final = 0.5
+"""Longer batches are taken for accidents, such as a suspended computer."""
 
 BATCHES_NEAR_THE_END: Final = 6
-"""When no more than so many of the slowest batches fit into the time left, batches are smaller."""
+"""Batches get smaller when fewer than this many of the slowest fit into the time left."""
 
 BATCHES_KEPT_BACK: Final = 1.5
-"""How many of the slowest batches must fit into the time that is left for another to begin."""
+"""Number of the slowest batches that must fit into the time left for another one to start."""
 
 MATE_SLICE: Final = 1_000
-"""Positions that the mate solver looks at between two looks at the clock: 5 to 25 ms."""
+"""Nodes of the mate solver between two looks at the clock: 5 to 25 ms."""
 
 _MATE_IN_ONE: Final = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 _PLY_STEP: Final = 256
@@ -50,30 +49,30 @@ _ACTIONS: Final = PolicyOutputMapper()
 
 
 class Decision(NamedTuple):
-    """What is to be played."""
+    """The engine's answer to ``go``."""
 
     move: str
-    """USI text, ``resign`` or ``win``."""
+    """USI move, ``resign`` or ``win``."""
 
     ponder: str | None = None
-    """The reply that is expected."""
+    """Expected reply, to ponder on."""
 
     def __str__(self) -> str:
         return self.move if self.ponder is None else f"{self.move} ponder {self.ponder}"
 
 
 class Thinker:
-    """Thinks about one position at a time. Whoever calls it waits for the answer."""
+    """Searches one position at a time, in the thread of the caller."""
 
-    def __init__(self, load: Callable[[int], LoadedNetwork], output: Output) -> None:
-        """Make one that does not know its network yet.
+    def __init__(self, load: Callable[[int], LoadedNetwork], writer: UsiWriter) -> None:
+        """Create a thinker whose network `get_ready` will load.
 
         Args:
-            load: makes the network, given the number of threads.
-            output: where it reports.
+            load: loads the network, given the number of threads.
+            writer: where ``info`` goes.
         """
         self._load = load
-        self._output = output
+        self._writer = writer
         self._loaded: LoadedNetwork | None = None
         self._built_for: tuple[int, ...] = ()
         self._game: ShogiGame | None = ShogiGame()
@@ -81,19 +80,19 @@ class Thinker:
         self._seed = 0
         self._solver = MateSolver()
         self._slowest = 0.0
-        """Seconds of the slowest batch that is remembered."""
+        """Seconds of the slowest recent batch."""
 
     @property
     def is_loaded(self) -> bool:
-        """Whether there is a network."""
+        """Whether a network is loaded."""
         return self._loaded is not None
 
     def is_ready_for(self, settings: Settings) -> bool:
-        """Whether there is nothing to be loaded."""
+        """Whether network and tree fit these settings."""
         return self._built_for == _build(settings)
 
     def get_ready(self, settings: Settings) -> None:
-        """Load the network, set memory aside and run every kernel once."""
+        """Load the network, allocate the tree and run every kernel once."""
         if self.is_ready_for(settings):
             return
         loaded = self._loaded
@@ -104,48 +103,50 @@ class Thinker:
         search.begin(game, ply_limit=loaded.ply_limit)
         for _ in range(2):
             search.step()
-        reply = search.lines()[0].actions
+        reply = search.variations()[0].actions
         search.begin(ShogiGame(_position_after(game, reply[:2])), ply_limit=loaded.ply_limit)
-        search.forget()
+        search.clear()
         MateSearch(MATE_PLIES).line(game)
         for position in (game, ShogiGame(_MATE_IN_ONE)):
             self._solver.solve(position, 100)
-        self._solver.forget()
+        self._solver.clear()
         self._loaded, self._search = loaded, search
         self._built_for = _build(settings)
 
     def _new_search(self, loaded: LoadedNetwork, settings: Settings) -> GameSearch:
-        """A search with the memory that is asked for; or with the usual one, if there is less."""
+        """Return a search with the memory of the settings, or with the default if that fails."""
         megabytes, usual = settings.megabytes, Settings().megabytes
         while True:
             try:
-                return GameSearch(loaded.predictor, walks=settings.batch, megabytes=megabytes)
+                return GameSearch(loaded.predictor, batch_size=settings.batch, megabytes=megabytes)
             except MemoryError:
                 if megabytes <= usual:
-                    raise KeiseiError(f"there is no memory for a tree of {megabytes} MB") from None
-                self._output.explain(f"no memory for a tree of {megabytes} MB, it has {usual} MB")
+                    raise KeiseiError(f"not enough memory for a tree of {megabytes} MB") from None
+                self._writer.send_info(
+                    f"not enough memory for a tree of {megabytes} MB, using {usual} MB"
+                )
                 megabytes = usual
 
     def new_game(self) -> None:
-        """Forget what was thought about the game before."""
+        """Clear the tree and the mate solver."""
         if self._loaded is not None:
-            self._search.forget()
-        self._solver.forget()
+            self._search.clear()
+        self._solver.clear()
 
     def set_position(self, text: str) -> None:
-        """Take up a position; if it is none, nothing can be played until there is one."""
+        """Set the position from the arguments of ``position``; there is none after an error."""
         self._game = None
         game = ShogiGame(text)
         self._game = game
 
     def think(self, job: Job) -> Decision:
-        """The move for the position, not before the GUI expects it; `get_ready` comes first."""
+        """Return the answer to ``go``, not before the protocol allows it; needs `get_ready`."""
         decision = self._decide(job)
         job.wait_until_it_may_answer()
         return decision
 
     def solve(self, job: Job) -> str:
-        """What is said after ``checkmate``."""
+        """Return the answer to ``go mate``, which follows ``checkmate``."""
         game = self._game
         if game is None:
             return "notimplemented"
@@ -154,36 +155,36 @@ class Thinker:
         )
         end = None if seconds is None else job.arrival + seconds
         if self._solver.is_full:
-            self._solver.forget()
-        verdict: Verdict = Verdict.UNKNOWN
+            self._solver.clear()
+        verdict: MateStatus = MateStatus.UNKNOWN
         line: list[Move] = []
-        while verdict is Verdict.UNKNOWN and not job.is_stopped:
+        while verdict is MateStatus.UNKNOWN and not job.is_stopped:
             if (end is not None and time.monotonic() >= end) or self._solver.is_full:
                 break
             verdict, line = self._solver.solve(game, MATE_SLICE)
-        if verdict is Verdict.MATE:
+        if verdict is MateStatus.MATE:
             return " ".join(move.usi for move in line)
-        if verdict is Verdict.NO_MATE:
+        if verdict is MateStatus.NO_MATE:
             return "nomate"
-        job.wait_until_it_may_answer()  # time without a limit does not run out
+        job.wait_until_it_may_answer()  # without a time limit there is no timeout
         return "timeout"
 
-    # ---- how a move is found ----
+    # ---- search ----
 
     def _decide(self, job: Job) -> Decision:
         game, settings = self._game, job.settings
         if game is None:
-            self._output.explain("there is no legal position to move in")
+            self._writer.send_info("there is no legal position to search")
             return Decision("resign")
         if (
             sum(piece is not None and piece.kind is PieceKind.KING for piece in game.diagram.board)
             < 2
         ):
-            self._output.explain("a king is missing: such positions are for 'go mate' only")
+            self._writer.send_info("a king is missing: such positions are for 'go mate' only")
             return Decision("resign")
         game.declaration = settings.declaration
         if not len(game.legal_actions):
-            self._report([Line((), -1.0, 0, 0)], job, 0)
+            self._report([PrincipalVariation((), -1.0, 0, 0)], job, 0)
             return Decision("resign")
         if game.can_declare:
             return Decision("win")
@@ -191,7 +192,7 @@ class Thinker:
         mate = [] if only is not None else self._short_mate(game, settings)
         if mate:
             actions = _actions_of(game, mate)
-            line = Line(actions, 1.0, 0, len(mate))
+            line = PrincipalVariation(actions, 1.0, 0, len(mate))
             self._report([line], job, 0)
             return self._decision([line], settings)
         return self._decision(self._search_tree(game, job, only), settings)
@@ -203,19 +204,19 @@ class Thinker:
 
     def _search_tree(
         self, game: ShogiGame, job: Job, only: npt.NDArray[np.uint16] | None
-    ) -> list[Line]:
+    ) -> list[PrincipalVariation]:
         search, settings = self._search, job.settings
         if settings.simulations == 0:
-            search.forget()
+            search.clear()
         search.begin(
             game,
             ply_limit=self._ply_limit(game, settings),
             declaration=settings.declaration,
             temperature=settings.temperature / 100,
-            random=self._luck(settings),
+            random=self._rng(settings),
             only=only,
         )
-        self._slowest /= 2  # or else, after one that took very long, there might never be another
+        self._slowest /= 2  # after a very slow batch there might never be another
         done, reported = 0, time.monotonic()
         while True:
             now = time.monotonic()
@@ -224,35 +225,35 @@ class Thinker:
             if (
                 job.is_stopped
                 or most == 0
-                or search.is_settled
+                or search.is_proven
                 or search.is_full
                 or (left is not None and left <= BATCHES_KEPT_BACK * self._slowest)
                 or (left is not None and done and len(game.legal_actions) == 1)
             ):
                 break
             if left is not None and left <= BATCHES_NEAR_THE_END * self._slowest:
-                smaller = max(1, search.walks // 4)
+                smaller = max(1, search.batch_size // 4)
                 most = smaller if most is None else min(most, smaller)
             done += search.step(most)
             ended = time.monotonic()
-            slow = min(ended - now, SLOWEST_BATCH)
+            slow = min(ended - now, MAX_BATCH_SECONDS)
             self._slowest = max(slow, SLOW_BATCH_MEMORY * self._slowest)
-            if ended - reported >= INFO_SECONDS:
-                lines = search.lines(settings.multipv)
+            if ended - reported >= INFO_INTERVAL:
+                lines = search.variations(settings.multipv)
                 self._report(lines, job, done)
                 reported = ended
                 if job.limits.depth is not None and len(lines[0].actions) >= job.limits.depth:
                     break
             elif job.limits.depth is not None and (
-                len(search.lines()[0].actions) >= job.limits.depth
+                len(search.variations()[0].actions) >= job.limits.depth
             ):
                 break
-        lines = search.lines(settings.multipv)
+        lines = search.variations(settings.multipv)
         self._report(lines, job, done)
         return lines
 
     def _seconds_left(self, game: ShogiGame, job: Job, now: float) -> float | None:
-        """What is left of the time for this move; None: at present there is no limit."""
+        """Return the time left for this move; None: no limit at present."""
         start = job.clock_start
         if start is None:
             return None
@@ -261,7 +262,7 @@ class Thinker:
         return None if seconds is None else start + seconds - now
 
     def _simulations_left(self, job: Job, done: int) -> int | None:
-        """How many more there may be; None: any number."""
+        """Return the number of simulations left; None: no limit."""
         limits, settings = job.limits, job.settings
         allowed = [number for number in (limits.nodes,) if number is not None]
         if settings.simulations >= 0:
@@ -271,20 +272,20 @@ class Thinker:
         return max(0, min(allowed) - done) if allowed else None
 
     def _ply_limit(self, game: ShogiGame, settings: Settings) -> int:
-        """When the game is a draw. Who plays on beyond that has no such limit."""
+        """Return the ply at which the game is a draw, beyond the current ply if that is past it."""
         assert self._loaded is not None
         if settings.max_moves > game.ply:
             return settings.max_moves
         return max(self._loaded.ply_limit, (game.ply // _PLY_STEP + 2) * _PLY_STEP)
 
-    def _luck(self, settings: Settings) -> np.random.Generator:
+    def _rng(self, settings: Settings) -> np.random.Generator:
         if settings.seed != self._seed:
             self._random = np.random.default_rng(settings.seed or None)
             self._seed = settings.seed
         return self._random
 
     def _allowed(self, game: ShogiGame, moves: Sequence[str]) -> npt.NDArray[np.uint16] | None:
-        """The legal actions among some moves; None: there is no restriction."""
+        """Return the legal actions among some moves; None: no restriction."""
         allowed = []
         for text in moves:
             try:
@@ -293,12 +294,12 @@ class Thinker:
                     raise KeiseiError(f"{text} is not legal here")
                 allowed.append(_ACTIONS.index(move, game.turn))
             except KeiseiError as error:
-                self._output.explain(f"searchmoves: {error}")
+                self._writer.send_info(f"searchmoves: {error}")
         return np.array(allowed, dtype=np.uint16) if allowed else None
 
-    # ---- what is said about it ----
+    # ---- output ----
 
-    def _decision(self, lines: list[Line], settings: Settings) -> Decision:
+    def _decision(self, lines: list[PrincipalVariation], settings: Settings) -> Decision:
         best = lines[0]
         is_lost = best.mate is not None and best.mate < 0
         score = 1 - NEVER_RESIGNS if is_lost else centipawns(best.value)
@@ -309,15 +310,15 @@ class Thinker:
         expected = moves[1] if settings.ponder and len(moves) > 1 else None
         return Decision(moves[0], expected)
 
-    def _report(self, lines: list[Line], job: Job, done: int) -> None:
+    def _report(self, lines: list[PrincipalVariation], job: Job, done: int) -> None:
         assert self._game is not None
         seconds = max(time.monotonic() - job.arrival, 1e-3)
         for number, line in enumerate(lines, 1):
             moves = " ".join(_moves_of(self._game, line))
             several = f" multipv {number}" if job.settings.multipv > 1 else ""
-            self._output.say(
+            self._writer.send(
                 f"info depth {max(1, len(line.actions))} "
-                f"seldepth {max(1, len(line.actions), self._search.longest)}{several} "
+                f"seldepth {max(1, len(line.actions), self._search.max_depth)}{several} "
                 f"score {score_of(line)} nodes {done} nps {round(done / seconds)} "
                 f"hashfull {self._search.permille_full} time {round(1000 * seconds)}"
                 + (f" pv {moves}" if moves else "")
@@ -325,12 +326,12 @@ class Thinker:
 
 
 def _build(settings: Settings) -> tuple[int, ...]:
-    """What has to be made anew when it changes; the network when the first of it does."""
+    """Return the settings that the tree depends on; the first also concerns the network."""
     return settings.threads, settings.batch, settings.megabytes
 
 
-def _moves_of(game: ShogiGame, line: Line) -> list[str]:
-    """A line as USI moves. What the tree knows as mate in one ends with the mating move."""
+def _moves_of(game: ShogiGame, line: PrincipalVariation) -> list[str]:
+    """Return a line as USI moves; a mate in one at its end is completed."""
     turn, moves = game.turn, []
     for action in line.actions:
         moves.append(_ACTIONS.move(action, turn).usi)
@@ -342,7 +343,7 @@ def _moves_of(game: ShogiGame, line: Line) -> list[str]:
 
 
 def _position_after(game: ShogiGame, actions: Sequence[int]) -> str:
-    """The USI position command of a game with some moves more."""
+    """Return the USI position of a game after some more moves."""
     turn, moves = game.turn, []
     for action in actions:
         moves.append(_ACTIONS.move(action, turn).usi)

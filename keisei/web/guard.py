@@ -1,9 +1,9 @@
-"""What stands between the network and the pages: who may ask, and how much they may send.
+"""The guard in front of the pages: which requests are answered, and how large they may be.
 
-A page on 127.0.0.1 can be reached by every web page that the user's browser opens. So each request
-must name this machine as its host (a foreign name that was made to point here, DNS rebinding, does
-not), must not come from a page of another origin, and must be small. Where other machines can
-reach the pages, it must bring a token as well.
+Every web page that the user's browser opens can reach a server on 127.0.0.1. So each request must
+name this machine as its host (which refuses DNS rebinding: a foreign name that points here), must
+not come from a page of another origin, and must be small. If other machines can reach the server,
+a request must also have a token.
 """
 
 import hmac
@@ -19,17 +19,17 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_REQUEST_BYTES: Final = 1 << 20
-"""The largest request, uploads included: a game of 500 moves has 30 kB as KIF."""
+"""Size limit of a request, uploads included; a game of 500 moves has 30 kB as KIF."""
 
 COOKIE: Final = "keisei-token"
 
-_FOREIGN: Final = "Requests of other sites' pages are not answered."
+_FOREIGN: Final = "Requests from pages of other sites are refused."
 
 _LOOPBACK_NAMES: Final = frozenset({"localhost"})
 
 _HEADERS: Final = (
-    # Everything comes from here: a page that would ask another server for anything is broken.
-    # NiceGUI compiles its templates in the browser, which is what 'unsafe-eval' is needed for.
+    # Pages load nothing from other servers. NiceGUI compiles its templates in the browser, which
+    # needs 'unsafe-eval'.
     (
         b"content-security-policy",
         b"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
@@ -42,7 +42,7 @@ _HEADERS: Final = (
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host to listen on can be reached from this machine only."""
+    """Return whether a host to listen on can be reached from this machine only."""
     if host.lower() in _LOOPBACK_NAMES:
         return True
     address = _address(host)
@@ -50,7 +50,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """An ASGI application that lets through to another one what may pass."""
+    """An ASGI application that passes permitted requests on to another one."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class Guard:
         """Make a guard.
 
         Args:
-            app: what is guarded.
-            host: what the server listens on; decides under which names it may be addressed.
-            token: what a visitor has to bring; None: nothing.
-            cookie: the name under which browsers keep the token.
-            max_bytes: of a request's body.
+            app: the application to guard.
+            host: the address that the server listens on; decides which host names are accepted.
+            token: the secret that visitors need; None: none.
+            cookie: the name of the cookie in which browsers keep the token.
+            max_bytes: size limit of a request's body.
         """
         self._app = app
         self._names = _names_of(host)
@@ -78,28 +78,28 @@ class Guard:
         self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or have it answered."""
-        if scope["type"] not in ("http", "websocket"):  # start and end of the server
+        """Answer a request, or pass it on to the application."""
+        if scope["type"] not in ("http", "websocket"):  # startup and shutdown of the server
             await self._app(scope, receive, send)
             return
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in scope["headers"]
         }
-        refusal = self._why_not(scope, headers)
+        refusal = self._refusal(scope, headers)
         if refusal is not None:
             await _refuse(scope, send, *refusal)
             return
         if self._token is not None and not self._has_cookie(headers.get("cookie", "")):
-            await self._welcome(scope, send, self._token)
+            await self._set_cookie(scope, send, self._token)
             return
         await self._app(scope, receive, _with_headers(send))
 
-    def _why_not(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Status and reason of a refusal, None where there is nothing to object to."""
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        """Return status and reason of a refusal; None if the request is permitted."""
         host = headers.get("host", "")
         if not self._is_ours(host):
-            return 421, f"This is not {host or 'a host without a name'}. Use the printed address."
+            return 421, f"Unknown host {host or '(none)'}. Use the address that keisei printed."
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
             return 403, _FOREIGN
@@ -107,17 +107,17 @@ class Guard:
             return None
         if _is_part_of_another_page(headers):
             return 403, _FOREIGN
-        if "transfer-encoding" in headers:  # whatever it says about its length besides
-            return 411, "Say how long it is."
+        if "transfer-encoding" in headers:  # even with a Content-Length, which is then ignored
+            return 411, "A Content-Length is required."
         length = headers.get("content-length", "0")
         if not _is_at_most(length, self._max_bytes):
-            return 413, f"At most {self._max_bytes} bytes are accepted."
+            return 413, f"The request is larger than {self._max_bytes} bytes."
         return None
 
     def _is_ours(self, host: str) -> bool:
-        """Whether a ``Host`` header names this machine.
+        """Return whether a ``Host`` header names this machine.
 
-        An address in digits is no name that somebody could have made point here.
+        A numeric address is safe: unlike a name, it cannot be made to point here.
         """
         try:
             name = urlsplit(f"//{host}").hostname
@@ -131,17 +131,18 @@ class Guard:
         return address is not None and (not self._only_loopback or address.is_loopback)
 
     def _has_cookie(self, header: str) -> bool:
-        """Whether the token is among the cookies; those of other programs may be malformed."""
+        """Return whether the cookies have the token; those of other programs may be malformed."""
         pairs = (part.strip().partition("=") for part in header.split(";"))
         return any(name == self._cookie and self._is_token(value) for name, _, value in pairs)
 
     def _is_token(self, text: str) -> bool:
         return self._token is not None and hmac.compare_digest(text.encode(), self._token.encode())
 
-    async def _welcome(self, scope: Scope, send: Send, token: str) -> None:
-        """A visitor without a cookie: with the token in the address one is set, or that's it.
+    async def _set_cookie(self, scope: Scope, send: Send, token: str) -> None:
+        """Set the cookie if the address has the token; refuse the request otherwise.
 
-        The token leaves the address at once: it must not stay in the history or be copied along.
+        The redirect removes the token from the address, so that it is not kept in the history or
+        shared with the address.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         is_known = any(name == "token" and self._is_token(value) for name, value in query)
@@ -167,9 +168,9 @@ class Guard:
 
 
 def _is_part_of_another_page(headers: dict[str, str]) -> bool:
-    """Whether a page of another origin asks, for a picture or a frame: these have no ``Origin``.
+    """Return whether a request loads an image or frame for a page of another origin.
 
-    Browsers say so of every request. Who follows a link from there to here may.
+    Such requests have no ``Origin``, but browsers mark them. Following a link is permitted.
     """
     if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
         return False
@@ -177,13 +178,13 @@ def _is_part_of_another_page(headers: dict[str, str]) -> bool:
     return kind != ("navigate", "document")
 
 
-def _is_at_most(length: str, most: int) -> bool:
-    """Whether a ``Content-Length`` is a number, and not a larger one."""
-    return length.isdecimal() and len(length) <= len(str(most)) and int(length) <= most
+def _is_at_most(length: str, limit: int) -> bool:
+    """Return whether a ``Content-Length`` is a number within a limit."""
+    return length.isdecimal() and len(length) <= len(str(limit)) and int(length) <= limit
 
 
 def _names_of(host: str) -> frozenset[str]:
-    """The names, not addresses, under which a server on `host` may be addressed."""
+    """Return the host names (not addresses) that a server on `host` accepts."""
     names = {*_LOOPBACK_NAMES, host.lower()}
     if not is_loopback(host):
         machine = socket.gethostname().lower()
@@ -208,7 +209,7 @@ async def _refuse(scope: Scope, send: Send, status: int, reason: str) -> None:
             "status": status,
             "headers": [
                 (b"content-type", b"text/plain; charset=utf-8"),
-                (b"connection", b"close"),  # the rest of what is too long is not read
+                (b"connection", b"close"),  # a request that is too large is not read
                 *_HEADERS,
             ],
         }

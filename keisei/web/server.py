@@ -1,7 +1,7 @@
-"""Serving pages to the browser: on this machine alone, or with a token.
+"""The web server: serves pages to this machine only, or to others with a token.
 
-A page is a function that NiceGUI's ``@ui.page`` knows; `serve` calls what registers them, then
-answers until Ctrl-C:
+A page is a function registered with NiceGUI's ``@ui.page``; `serve` calls a function that registers
+all pages, then runs until Ctrl-C:
 
 >>> def pages() -> None:
 ...     @ui.page("/")
@@ -37,24 +37,24 @@ from keisei.web.guard import (
 LOOPBACK: Final = "127.0.0.1"
 
 DEFAULT_PORT: Final = 8360
-"""Where the first server listens; the next ones on the ports that follow."""
+"""Port of the first server; further ones use the ports that follow."""
 
 _ALL_OF_IPV4: Final = "0.0.0.0"
 _ALL_OF_IPV6: Final = "::"
-_TRIED_PORTS: Final = 20
-_LAST_PORT: Final = 65535
-_GOODBYE_SECONDS: Final = 2
+_MAX_PORTS: Final = 20
+_MAX_PORT: Final = 65535
+_SHUTDOWN_TIMEOUT: Final = 2
 _MIN_TOKEN_LENGTH: Final = 8
 _TOKEN_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "-_.~")
 
 
 def is_installed() -> bool:
-    """Whether the extra ``web`` is there."""
+    """Return whether the extra ``web`` is installed."""
     return find_spec("nicegui") is not None
 
 
 def require_installed() -> None:
-    """Say what to do where the extra ``web`` is missing."""
+    """Raise a `KeiseiError` that names the extra ``web`` if it is not installed."""
     if not is_installed():
         raise KeiseiError("this needs the extra 'web': pip install 'keisei[web]'")
 
@@ -74,55 +74,55 @@ def serve(
 
     Args:
         build_pages: registers the pages; called once.
-        title: of pages that have none of their own.
-        host: what to listen on; anything but loopback is guarded by a token.
-        port: where; 0: any that is free; None: the first free one from `DEFAULT_PORT` on.
-        token: what visitors must bring; made up where one is needed and none is given.
-        open_browser: show the page in the user's browser, where there is a screen.
-        max_request_bytes: of a request's body, uploads included.
+        title: title of pages that have none of their own.
+        host: address to listen on; any but loopback requires a token.
+        port: port to listen on; 0: any free one; None: the first free one from `DEFAULT_PORT` on.
+        token: secret that visitors need; generated if one is required and none is given.
+        open_browser: open the page in the user's browser if there is a screen.
+        max_request_bytes: size limit of a request's body, uploads included.
         console: where the address is printed.
 
     Raises:
-        KeiseiError: The port is taken, the host is not this machine's, the token is too short.
+        KeiseiError: The port is in use, the host is not this machine's, or the token is invalid.
     """
     require_installed()
-    token = _checked(token)
+    token = _checked_token(token)
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(16)
     with listen(host, port) as listener:
         address = address_of(listener, host, token)
-        cookie = f"{COOKIE}-{listener.getsockname()[1]}"  # cookies know no ports
+        cookie = f"{COOKIE}-{listener.getsockname()[1]}"  # cookies are shared by all ports
         app = _application(build_pages, title)
         guard = Guard(app, host=host, token=token, cookie=cookie, max_bytes=max_request_bytes)
         console = console or Console()
-        console.print(Text(f"{title}: {address}\nCtrl-C ends it."), soft_wrap=True)
+        console.print(Text(f"{title}: {address}\nPress Ctrl-C to stop."), soft_wrap=True)
         if open_browser and _has_screen():
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        _answer(guard, listener)
+        _run(guard, listener)
 
 
 def listen(host: str = LOOPBACK, port: int | None = None) -> socket.socket:
-    """A socket that browsers can connect to."""
-    if port is not None and not 0 <= port <= _LAST_PORT:
-        raise KeiseiError(f"port {port}: a port is from 0 to {_LAST_PORT}")
+    """Open a socket that browsers can connect to."""
+    if port is not None and not 0 <= port <= _MAX_PORT:
+        raise KeiseiError(f"port {port}: it must be from 0 to {_MAX_PORT}")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except (socket.gaierror, UnicodeError):
         raise KeiseiError(f"there is no host {host!r}") from None
-    # '::' means all addresses, those of IPv4 too, wherever one socket can have both.
+    # '::' means all addresses, including IPv4 if a socket can have both.
     both = host == _ALL_OF_IPV6 and socket.has_dualstack_ipv6()
-    ports = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _TRIED_PORTS), 0]
+    ports = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _MAX_PORTS), 0]
     for tried in ports:
         try:
             return socket.create_server((host, tried), family=family, dualstack_ipv6=both)
         except OSError as error:
             reason = error
-    hint = "; another --port may be free" if port else ""
+    hint = "; try another --port" if port else ""
     raise KeiseiError(f"cannot listen on {_in_url(host)}:{ports[-1]}: {reason.strerror}{hint}")
 
 
 def address_of(listener: socket.socket, host: str, token: str | None) -> str:
-    """What to type into a browser."""
+    """Return the address to open in a browser."""
     port = listener.getsockname()[1]
     if host in (_ALL_OF_IPV4, _ALL_OF_IPV6):
         host = _own_address(listener)
@@ -134,30 +134,30 @@ def _in_url(host: str) -> str:
 
 
 def _own_address(listener: socket.socket) -> str:
-    """Under which address other machines reach a socket; this one's name if there is no network.
+    """Return the address under which other machines reach a socket; without a network the name.
 
-    A UDP socket that is connected sends nothing, but knows from where it would.
+    Connecting a UDP socket sends nothing, but selects the local address it would send from.
     """
-    # Addresses that are reserved for documentation.
-    anybody = [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]
+    # Remote addresses that are reserved for documentation.
+    remote = [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]
     if listener.family == socket.AF_INET:
-        del anybody[1]
+        del remote[1]
     elif listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
-        del anybody[0]
-    for family, address in anybody:
+        del remote[0]
+    for family, address in remote:
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sender:
             sender.connect((address, 9))
             return str(sender.getsockname()[0])
     return socket.gethostname()
 
 
-def _checked(token: str | None) -> str | None:
+def _checked_token(token: str | None) -> str | None:
     if token is None:
         return None
     if len(token) < _MIN_TOKEN_LENGTH or not _TOKEN_CHARACTERS.issuperset(token):
         raise KeiseiError(
-            f"a token has at least {_MIN_TOKEN_LENGTH} letters, digits and -_.~, for example "
-            f"{secrets.token_urlsafe(16)}"
+            f"a token needs at least {_MIN_TOKEN_LENGTH} letters, digits or characters -_.~, "
+            f"such as {secrets.token_urlsafe(16)}"
         )
     return token
 
@@ -168,7 +168,7 @@ def _application(build_pages: Callable[[], None], title: str) -> App:
 
     from keisei.web.theme import FAVICON
 
-    app = FastAPI(openapi_url=None)  # the interface is the pages
+    app = FastAPI(openapi_url=None)  # pages only, no API
     build_pages()
     ui.run_with(
         app,
@@ -182,24 +182,24 @@ def _application(build_pages: Callable[[], None], title: str) -> App:
     return app
 
 
-def _answer(app: App, listener: socket.socket) -> None:
-    """Run the server until it is interrupted; pages that are open are told goodbye."""
+def _run(app: App, listener: socket.socket) -> None:
+    """Run the server until it is interrupted, then close the connections of open pages."""
     import uvicorn
 
     config = uvicorn.Config(
         app,
         log_level="warning",
         ws="wsproto",
-        ws_max_size=MAX_REQUEST_BYTES,  # which its releases before 0.46 do not mind
-        timeout_graceful_shutdown=_GOODBYE_SECONDS,
+        ws_max_size=MAX_REQUEST_BYTES,  # ignored by releases before 0.46
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         server_header=False,
     )
-    with suppress(KeyboardInterrupt):  # it is raised again after everything was closed
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again after its shutdown
         uvicorn.Server(config).run(sockets=[listener])
 
 
 def _has_screen() -> bool:
-    """Whether a browser with windows can be there: one of text would take the terminal."""
+    """Return whether there is a screen: a text browser would take over the terminal."""
     if sys.platform in ("win32", "darwin"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

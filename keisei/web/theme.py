@@ -1,12 +1,12 @@
-"""The look that all pages share: colours for light and dark, a header, a switch between the two.
+"""The look of all pages: light and dark colours, a header, a button to switch between them.
 
 >>> @ui.page("/")  # doctest: +SKIP
 ... def index() -> None:
 ...     with frame("Runs"):
 ...         ui.label("Everything is fine").classes("k-card")
 
-Pages write their own rules in the colours of ``static/theme.css``: ``var(--k-surface)`` and so on.
-There is no Tailwind.
+Pages add their own rules with the colours of ``static/theme.css``: ``var(--k-surface)`` and so on.
+Tailwind is not used.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from typing import Final
 from nicegui import ui
 
 STATIC: Final = Path(__file__).parent / "static"
-"""Style sheets and scripts, which pages contain or load."""
+"""Directory of style sheets and scripts."""
 
 FAVICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
@@ -26,28 +26,29 @@ FAVICON: Final = (
     'stroke-linejoin="round"/><path d="M10 13h12M16 13v11M9 24h14M17 18h4" fill="none" '
     'stroke="#1c120a" stroke-width="2.4" stroke-linecap="round"/></svg>'
 )
-"""A piece."""
+"""A Shogi piece."""
 
 _THEME_COOKIE: Final = "keisei-theme"
 _THEMES: Final[dict[str, bool | None]] = {"auto": None, "light": False, "dark": True}
+_THEME_TEXTS: Final = {"auto": "System theme", "light": "Light theme", "dark": "Dark theme"}
 _THEME_ICONS: Final = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
 
 
 @contextmanager
 def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.element]:
-    """A page's header, with what is made in the ``with`` block below it.
+    """Add a page's header; the page's content is made in the ``with`` block.
 
     Args:
-        title: what the page shows, beside the name of the program.
-        links: further pages, by what they are called.
+        title: title of the page, shown next to the program's name.
+        links: further pages, label to address.
 
     Yields:
-        The header's right part, where a page can put buttons of its own.
+        The right part of the header, where a page can add buttons.
     """
     add_style("theme.css")
     ui.page_title(f"{title} · Keisei" if title else "Keisei")
     with ui.element("header").classes("k-header"):
-        with ui.element("a").props('href="/" aria-label="Keisei, first page"').classes("k-brand"):
+        with ui.element("a").props('href="/" aria-label="Keisei, home"').classes("k-brand"):
             ui.html(FAVICON, sanitize=False)
             ui.label("Keisei")
         ui.label(title).classes("k-title")
@@ -65,13 +66,13 @@ def add_style(name: str) -> None:
     ui.add_head_html(f"<style>{_text(name)}</style>")
 
 
-def remembered(name: str, default: str) -> str:
-    """What the browser was told to remember: a cookie, as others than us may read it."""
+def read_cookie(name: str, default: str) -> str:
+    """Return the value of a cookie, which any page of this host may have set."""
     return ui.context.client.request.cookies.get(name, default)
 
 
-def remember(name: str, value: str) -> None:
-    """Have the browser remember something for a year."""
+def set_cookie(name: str, value: str) -> None:
+    """Set a cookie for a year."""
     ui.run_javascript(
         f"document.cookie = '{name}={value}; Path=/; Max-Age=31536000; SameSite=Strict'"
     )
@@ -83,9 +84,9 @@ def _text(name: str) -> str:
 
 
 def _theme_switch() -> None:
-    """As the system has it, light, or dark: a button goes round."""
+    """Add a button that switches between the system's theme, light and dark."""
     names = list(_THEMES)
-    name = remembered(_THEME_COOKIE, "auto")
+    name = read_cookie(_THEME_COOKIE, "auto")
     name = name if name in _THEMES else "auto"
     mode = ui.dark_mode(_THEMES[name])
 
@@ -94,14 +95,10 @@ def _theme_switch() -> None:
         name = names[(names.index(name) + 1) % len(names)]
         mode.value = _THEMES[name]
         button.props(f"icon={_THEME_ICONS[name]}")
-        tooltip.text = _described(name)
-        remember(_THEME_COOKIE, name)
+        tooltip.text = _THEME_TEXTS[name]
+        set_cookie(_THEME_COOKIE, name)
 
     button = ui.button(icon=_THEME_ICONS[name], on_click=switch)
-    button.props('flat round dense color=primary aria-label="Light or dark"')
+    button.props('flat round dense color=primary aria-label="Theme"')
     with button:
-        tooltip = ui.tooltip(_described(name))
-
-
-def _described(theme: str) -> str:
-    return {"auto": "as the system has it", "light": "light", "dark": "dark"}[theme]
+        tooltip = ui.tooltip(_THEME_TEXTS[name])

@@ -1,4 +1,4 @@
-"""Games to be judged."""
+"""Games to be analysed."""
 
 from keisei.shogi.notation.record import GameRecord
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from keisei.analysis.annotation import annotated
-from keisei.analysis.game_analysis import GameAnalysis, analyze_game
+from keisei.analysis import GameAnalysis, analyze_game, annotated
 from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
@@ -24,7 +23,7 @@ def game() -> GameAnalysis:
 def test_what_is_written(game: GameAnalysis) -> None:
     record = annotated(game, blunder=0.3)
     assert record.comment.splitlines() == [
-        "keisei: judged by material, 64 simulations a position; a blunder costs 30 % or more",
+        "keisei: analysed by material, 64 simulations a position; a blunder costs 30 % or more",
         f"keisei: at the start: Black {_black(game, 0)} %, White {100 - _black(game, 0)} %",
     ]
     chances, best, blunder = record.moves[2].comment.splitlines()
@@ -54,7 +53,7 @@ def test_what_people_wrote_stays(game: GameAnalysis) -> None:
     record.comment = "A sunny day."
     record.result = Result(Ending.RESIGNATION, comment="Well played.")
     first = annotated(replace(game, record=record), blunder=0.5)
-    assert first.comment.startswith("A sunny day.\nkeisei: judged by material")
+    assert first.comment.startswith("A sunny day.\nkeisei: analysed by material")
     assert first.moves[1].comment.startswith("keisei is a program\nhm\nkeisei: after 3c3d")
     assert first.moves[1].seconds == 3.0
     assert (first.result, first.headers) == (record.result, record.headers)

@@ -1,16 +1,17 @@
-"""Judging whole games: the same as judging each of their positions alone."""
+"""The analysis of a whole game is that of each of its positions alone."""
 
 import numpy as np
 import pytest
 
 from keisei.analysis.game_analysis import GameAnalysis, analyze_game
 from keisei.errors import KeiseiError
-from keisei.search.gumbel import TreeSearch
+from keisei.search.mates import MateSearch
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import STARTPOS, GameRecord
 from keisei.shogi.notation.sfen import parse_sfen
 from keisei.shogi.packed import Positions, pack_game
-from keisei.shogi.rules import DeclarationRule
+from keisei.shogi.rules import DeclarationRule, Termination
 from keisei.shogi.types import Color, Diagram
 from keisei.shogi.vector import VectorShogi
 from tests.analysis.games import short_game
@@ -20,7 +21,7 @@ from tests.predictors import KnownPredictor, by_place
 BACK_AND_FORTH = ["2h3h", "8b7b", "3h2h", "7b8b"]
 
 
-def judged(record: GameRecord, simulations: int = 0) -> GameAnalysis:
+def analysis_of(record: GameRecord, simulations: int = 0) -> GameAnalysis:
     return analyze_game(record, KnownPredictor(by_place), name="material", simulations=simulations)
 
 
@@ -46,12 +47,12 @@ def random_record(seed: int, plies: int) -> GameRecord:
 def test_all_positions_in_one_call_as_each_alone(record: GameRecord) -> None:
     predictor = KnownPredictor(by_place)
     game = analyze_game(record, predictor, name="material")
-    (asked,) = predictor.asked
-    assert len(asked) == len(game.positions) == len(record.moves) + 1
+    (batch,) = predictor.batches
+    assert len(batch) == len(game.positions) == len(record.moves) + 1
     alone = ShogiGame(record.start, ply_limit=512)
     for index, position in enumerate(game.positions):
         packed = pack_game(alone)
-        assert asked[index] == packed[0]  # history included
+        assert batch[index] == packed[0]  # history included
         actions = alone.legal_actions
         log_probs, values = predictor.predict(
             Positions(packed, actions[None], np.array([len(actions)], dtype=np.int32))
@@ -67,7 +68,7 @@ def test_all_positions_in_one_call_as_each_alone(record: GameRecord) -> None:
 
 def test_searching_all_together_is_searching_each_alone() -> None:
     record = random_record(2, 12)
-    game = judged(record, simulations=12)
+    game = analysis_of(record, simulations=12)
     search = TreeSearch(KnownPredictor(by_place), 12)
     env = VectorShogi(1, declaration=DeclarationRule.OFF)
     for index, position in enumerate(game.positions):
@@ -85,42 +86,42 @@ def test_long_games_have_a_later_limit() -> None:
     predictor = KnownPredictor(by_place)
     start = parse_sfen("4k4/9/4P4/9/9/9/9/9/4K4 b G 600")
     analyze_game(GameRecord.from_moves(["5i5h", "5a6a"], start=start), predictor, name="material")
-    assert predictor.asked[0].ply_limit.tolist() == [666] * 3
+    assert predictor.batches[0].ply_limit.tolist() == [666] * 3
 
 
 def test_who_lost_what_and_where() -> None:
-    game = judged(short_game(), simulations=64)
-    [blunder] = game.turning_points(9, least=0.3)
+    game = analysis_of(short_game(), simulations=64)
+    [blunder] = game.turning_points(9, min_loss=0.3)
     assert (blunder.ply, blunder.move.usi, blunder.color) == (3, "8h3c+", Color.BLACK)
     assert not blunder.is_best
     before, after = blunder.before.chances(Color.BLACK), blunder.after.chances(Color.BLACK)
     assert blunder.loss == pytest.approx(before - after)
     assert blunder.after.chances(Color.BLACK) + blunder.after.chances(Color.WHITE) == 1
-    assert game.turning_points(9, least=0.99) == []
-    some = game.turning_points(2, least=0.0)
+    assert game.turning_points(9, min_loss=0.99) == []
+    some = game.turning_points(2, min_loss=0.0)
     assert len(some) == 2
     assert blunder in some
     assert [move.ply for move in some] == sorted(move.ply for move in some)
 
 
 def test_the_best_move_costs_nothing() -> None:
-    """Whatever the judge thinks one ply later."""
+    """Whatever the analysis says one ply later."""
     record = short_game()
-    game = judged(record)
+    game = analysis_of(record)
     moves = record.main_line
     best = game.positions[3].candidates[0].move  # does not take the horse back
-    other = judged(GameRecord.from_moves([*moves[:3], best])).moves[3]
+    other = analysis_of(GameRecord.from_moves([*moves[:3], best])).moves[3]
     assert other.is_best
     assert other.loss == 0
 
 
 def test_mates_are_found_and_ends_are_known() -> None:
     start = parse_sfen("4k4/9/4P4/9/9/9/9/9/4K4 b G 1")
-    game = judged(GameRecord.from_moves(["G*5b"], start=start))
+    game = analysis_of(GameRecord.from_moves(["G*5b"], start=start))
     before, after = game.positions
     assert (before.value, before.candidates[0].move.usi) == (1.0, "G*5b")
     assert (after.turn, after.value, after.candidates) == (Color.WHITE, -1.0, ())
-    missed = judged(GameRecord.from_moves(["5i5h"], start=start)).moves[0]
+    missed = analysis_of(GameRecord.from_moves(["5i5h"], start=start)).moves[0]
     assert missed.best.move.usi == "G*5b"
     assert missed.loss > 0.3
 
@@ -128,12 +129,12 @@ def test_mates_are_found_and_ends_are_known() -> None:
 @pytest.mark.parametrize("simulations", [0, 2])
 def test_a_game_that_goes_on_after_its_end(simulations: int) -> None:
     record = GameRecord.from_moves([*BACK_AND_FORTH * 4, "7g7f"])
-    game = judged(record, simulations=simulations)
+    game = analysis_of(record, simulations=simulations)
     assert len(game.positions) == 18
     turns = [position.turn for position in game.positions]
     assert turns == [Color.BLACK, Color.WHITE] * 9
     assert all(position.candidates for position in game.positions)
-    ended = judged(GameRecord.from_moves(BACK_AND_FORTH * 3), simulations=simulations)
+    ended = analysis_of(GameRecord.from_moves(BACK_AND_FORTH * 3), simulations=simulations)
     assert ended.positions[-1].candidates == ()
     assert ended.positions[-1].value == 0.0
 
@@ -141,7 +142,7 @@ def test_a_game_that_goes_on_after_its_end(simulations: int) -> None:
 def test_games_in_circles_have_as_many_positions_as_they_should() -> None:
     for game, _ in zip(cycling_games(5), range(6), strict=False):
         if game.moves:
-            assert len(judged(GameRecord.from_game(game)).positions) == len(game.moves) + 1
+            assert len(analysis_of(GameRecord.from_game(game)).positions) == len(game.moves) + 1
 
 
 def without_a_king() -> Diagram:
@@ -155,6 +156,38 @@ def without_a_king() -> Diagram:
         (GameRecord.from_moves(["5c5b"], start=without_a_king()), "lacks a king"),
     ],
 )
-def test_what_cannot_be_judged(record: GameRecord, message: str) -> None:
+def test_what_cannot_be_analysed(record: GameRecord, message: str) -> None:
     with pytest.raises(KeiseiError, match=message):
-        judged(record)
+        analysis_of(record)
+
+
+@pytest.mark.parametrize("simulations", [0, 64])
+def test_the_best_line_begins_with_the_best_move_and_can_be_played(simulations: int) -> None:
+    record = short_game()
+    analysis = analysis_of(record, simulations=simulations)
+    lengths = []
+    for ply, position in enumerate(analysis.positions):
+        moves = [move.usi for move in record.main_line[:ply]]
+        game = ShogiGame("startpos moves " + " ".join(moves) if moves else "startpos")
+        assert position.best_line[0] == position.candidates[0].move
+        for move in position.best_line:
+            game.push(move)
+        lengths.append(len(position.best_line))
+    assert max(lengths) > 1 if simulations else max(lengths) == 1
+
+
+@pytest.mark.parametrize("simulations", [0, 8])
+def test_the_best_line_of_a_mate_ends_with_mate(simulations: int) -> None:
+    for game in random_games(seed=3, plies=300):
+        if not game.in_check and len(MateSearch(3).line(game)) == 3:
+            break
+    move = game.legal_moves[0]
+    before = analysis_of(
+        GameRecord.from_moves([move], start=parse_sfen(game.sfen())), simulations
+    ).positions[0]
+    assert len(before.best_line) == 3
+    for mating in before.best_line:
+        game.push(mating)
+    outcome = game.outcome()
+    assert outcome is not None
+    assert outcome.termination is Termination.CHECKMATE

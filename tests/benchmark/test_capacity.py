@@ -1,4 +1,4 @@
-"""The plan for a cluster against a simulation that plays the work_items through."""
+"""The plan for a cluster agrees with a simulation of the work items."""
 
 import itertools
 
@@ -32,7 +32,7 @@ def test_the_plan_is_what_a_simulation_finds(max_lag: int) -> None:
     # Updates may alternate between short and long, which an average over 50 of them shows.
     assert min(ratios) > 0.97, "nothing is faster than the plan"
     assert sum(abs(ratio - 1.0) < 0.02 for ratio in ratios) > 0.9 * len(ratios)
-    assert max(ratios) < 1.15, "workers whose number does not divide the work_items lose a little"
+    assert max(ratios) < 1.15, "workers whose number does not divide the work items lose a little"
 
 
 def test_enough_workers_are_enough() -> None:

@@ -1,37 +1,31 @@
-"""The benchmark of the game core, with tiny numbers. Times are never judged."""
+"""``keisei benchmark env``, with tiny numbers. Times are not asserted."""
 
 import gc
 import json
-import runpy
-import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from keisei.benchmark import env
-from keisei.benchmark import env as env_report
 from keisei.benchmark.env import (
     CSHOGI,
     CSHOGI_TUNED,
     KEISEI,
     KEISEI_THREADS,
     RSSHOGI,
-    Effort,
+    EnvEffort,
     EnvReport,
     PerftPosition,
     PerftRow,
     StepRow,
-    measure,
+    measure_env,
     print_env_report,
 )
-from keisei.benchmark.harness import Bar, Machine, Rate, Work
+from keisei.benchmark.harness import Machine, Rate, SpeedTarget, Work
 from keisei.commands import benchmark
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 
-PROJECT = Path(__file__).parent.parent.parent
-
-TINY = Effort(
+TINY = EnvEffort(
     repetitions=1,
     seconds=0,
     warm_up_plies=2,
@@ -43,12 +37,12 @@ OUTPUTS = ["legal list", "packed + list", "planes", "mask", "planes + mask"]
 
 @pytest.fixture(autouse=True)
 def no_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the tests have left behind takes long to look through, and times are not judged here."""
+    """Collecting the garbage of other tests takes long, and times do not matter here."""
     monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 @pytest.fixture
-def without_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(env, "installed_version", lambda package: None)
     monkeypatch.setattr(env, "PACKAGES", ("numpy",))
 
@@ -62,7 +56,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everything_is_measured_side_by_side() -> None:
     for library in ("cshogi", "rsshogi"):
         pytest.importorskip(library)
-    report = measure(TINY, threads=2)
+    report = measure_env(TINY, threads=2)
     assert [(row.plays_leaves, row.depth, row.nodes) for row in report.perft] == [
         (False, 2, 900),
         (True, 1, 30),
@@ -77,34 +71,34 @@ def test_everything_is_measured_side_by_side() -> None:
 
 
 def test_keisei_is_measured_once_for_the_two_lists() -> None:
-    legal_list, packed, planes, *_ = measure(TINY, threads=1).steps
+    legal_list, packed, planes, *_ = measure_env(TINY, threads=1).steps
     assert legal_list.rates[KEISEI] is packed.rates[KEISEI]
     assert planes.rates[KEISEI] is not packed.rates[KEISEI]
     assert KEISEI_THREADS not in packed.rates
 
 
-@pytest.mark.usefixtures("without_rivals")
-def test_rivals_are_optional() -> None:
-    report = measure(TINY, threads=1)
+@pytest.mark.usefixtures("without_other_libraries")
+def test_other_libraries_are_optional() -> None:
+    report = measure_env(TINY, threads=1)
     assert {name for row in report.perft for name in row.rates} == {KEISEI}
     assert {name for row in report.steps for name in row.rates} == {KEISEI}
-    assert {bar.passed for bar in report.bars} == {None}
+    assert {target.passed for target in report.targets} == {None}
 
 
-def test_progress_is_told_before_each_measurement() -> None:
-    told: list[tuple[str, int, int]] = []
-    measure(TINY, threads=1, on_progress=lambda *progress: told.append(progress))
-    assert [done for _, done, _ in told] == list(range(10))
-    assert {total for _, _, total in told} == {10}
-    assert told[0][0] == "perft, start"
-    assert told[-1][0] == "3 games, planes + mask"
+def test_progress_is_reported_before_each_measurement() -> None:
+    reported: list[tuple[str, int, int]] = []
+    measure_env(TINY, threads=1, on_progress=lambda *progress: reported.append(progress))
+    assert [done for _, done, _ in reported] == list(range(10))
+    assert {total for _, _, total in reported} == {10}
+    assert reported[0][0] == "perft, start"
+    assert reported[-1][0] == "3 games, planes + mask"
 
 
 def test_libraries_that_disagree_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     works: dict[str, Work] = {KEISEI: lambda: 30, CSHOGI: lambda: 29}
     monkeypatch.setattr(env, "_perft_contestants", lambda *_: works)
     with pytest.raises(RuntimeError, match=r"disagree on perft\(2\).*29"):
-        measure(TINY, threads=1)
+        measure_env(TINY, threads=1)
 
 
 def make_report(perft: dict[str, float], steps: dict[str, float], threads: int = 2) -> EnvReport:
@@ -120,30 +114,30 @@ def make_report(perft: dict[str, float], steps: dict[str, float], threads: int =
     )
 
 
-def test_bars_that_are_passed() -> None:
+def test_targets_that_are_met() -> None:
     report = make_report(
         {KEISEI: 80e6, CSHOGI: 20e6}, {KEISEI: 0.9e6, KEISEI_THREADS: 1.5e6, CSHOGI: 0.09e6}
     )
-    assert [bar.measured for bar in report.bars] == pytest.approx([4, 0.9, 10, 5 / 3])
-    assert [bar.passed for bar in report.bars] == [True] * 4
+    assert [target.measured for target in report.targets] == pytest.approx([4, 0.9, 10, 5 / 3])
+    assert [target.passed for target in report.targets] == [True] * 4
 
 
-def test_bars_that_are_not() -> None:
+def test_targets_that_are_missed() -> None:
     report = make_report(
         {KEISEI: 79e6, CSHOGI: 20e6}, {KEISEI: 0.8e6, KEISEI_THREADS: 0.8e6, CSHOGI: 0.09e6}
     )
-    assert [bar.passed for bar in report.bars] == [False] * 4
+    assert [target.passed for target in report.targets] == [False] * 4
 
 
 def test_other_thread_counts_say_nothing_about_two() -> None:
     report = make_report({KEISEI: 1}, {KEISEI: 1, KEISEI_THREADS: 4}, threads=4)
-    assert report.bars[-1].passed is None
+    assert report.targets[-1].passed is None
 
 
 def test_the_slowest_row_decides() -> None:
-    assert env_report._least([None, 3.0, 2.0]) == 2
-    assert env_report._least([None]) is None
-    assert Bar("", 2, "", None).passed is None
+    assert env._minimum([None, 3.0, 2.0]) == 2
+    assert env._minimum([None]) is None
+    assert SpeedTarget("", 2, "", None).passed is None
 
 
 @pytest.mark.usefixtures("tiny")
@@ -159,8 +153,8 @@ def test_the_command_prints_tables(options: list[str], monkeypatch: pytest.Monke
     assert "…" not in result.stdout  # nothing is cut off
 
 
-@pytest.mark.usefixtures("tiny", "without_rivals")
-def test_the_command_says_how_to_get_the_rival() -> None:
+@pytest.mark.usefixtures("tiny", "without_other_libraries")
+def test_the_command_says_how_to_install_cshogi() -> None:
     result = CliRunner().invoke(benchmark.benchmark_app, ["env", "--quick"])
     assert result.exit_code == 0
     assert "pip install cshogi" in result.stdout
@@ -175,7 +169,7 @@ def test_the_command_speaks_json() -> None:
     assert report["machine"]["cpu"]
     assert report["perft"][0]["rates"][KEISEI]["best"] > 0
     assert [row["output"] for row in report["steps"][:5]] == OUTPUTS
-    assert [set(bar) for bar in report["bars"]] == 4 * [
+    assert [set(target) for target in report["targets"]] == 4 * [
         {"claim", "needed", "unit", "measured", "passed"}
     ]
 
@@ -184,7 +178,7 @@ def test_no_threads_are_refused() -> None:
     assert CliRunner().invoke(benchmark.benchmark_app, ["env", "--threads", "0"]).exit_code == 2
 
 
-def test_busy_machines_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_busy_machines_get_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report({KEISEI: 1}, {KEISEI: 1})
     busy = EnvReport(Machine("", 2, 9.0, "", {}), 2, report.perft, report.steps)
     print_env_report(busy)
@@ -192,14 +186,3 @@ def test_busy_machines_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     unknown = EnvReport(Machine("", 2, None, "", {}), 2, report.perft, report.steps)
     print_env_report(unknown)
     assert "load average unknown" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("tiny")
-def test_the_script_runs_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["env.py", "--json"])
-    with pytest.raises(SystemExit) as exit_info:
-        runpy.run_path(str(PROJECT / "benchmarks" / "env.py"), run_name="__main__")
-    assert exit_info.value.code == 0
-    assert json.loads(capsys.readouterr().out)["steps"]

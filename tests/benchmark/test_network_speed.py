@@ -1,11 +1,11 @@
-"""The ways of running a network, side by side."""
+"""Execution paths of a network, side by side."""
 
 import copy
 
 import pytest
 import torch
 
-from keisei.benchmark import network_speed as measure
+from keisei.benchmark import network_speed
 from keisei.benchmark.network_speed import (
     COMPILED,
     LAID_OUT,
@@ -20,8 +20,8 @@ from tests.network.towers.samples import small_model
 
 @pytest.fixture(autouse=True)
 def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiler takes half a minute."""
-    monkeypatch.setattr(measure, "compile_forward", lambda model, **_: True)
+    """Compiling takes half a minute."""
+    monkeypatch.setattr(network_speed, "compile_forward", lambda model, **_: True)
 
 
 def test_every_path_is_measured_against_the_naive_one() -> None:
@@ -39,38 +39,38 @@ def test_every_path_is_measured_against_the_naive_one() -> None:
 
 
 def test_what_cannot_be_compiled_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "compile_forward", lambda model, **_: False)
+    monkeypatch.setattr(network_speed, "compile_forward", lambda model, **_: False)
     model = small_model(tower_depth=1)
     speeds = measure_paths(model, sample_batch(model, 2), repetitions=1, seconds=0.0)
     assert [speed.path for speed in speeds] == [NAIVE, LAID_OUT]
 
 
 def test_a_precision_adds_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which run under autocast; they are not run here, where that may not be safe."""
-    made: list[measure.Path] = []
+    """They run under autocast; not here, where that may not be safe."""
+    made: list[network_speed.ExecutionPath] = []
 
-    def act(run: measure._Run) -> int:
+    def act(run: network_speed._Run) -> int:
         made.append(run.path)
         return 1
 
-    monkeypatch.setattr(measure._Run, "act", act)
-    monkeypatch.setattr(measure._Run, "learn", lambda run: 1)
+    monkeypatch.setattr(network_speed._Run, "act", act)
+    monkeypatch.setattr(network_speed._Run, "learn", lambda run: 1)
     model = small_model(tower_depth=1)
     batch = sample_batch(model, 2)
     paths = reduced_paths(torch.bfloat16)
     speeds = measure_paths(model, batch, paths=paths, repetitions=1, seconds=0.0)
     names = [speed.path.name for speed in speeds]
     assert names == ["naive fp32", "channels_last, bfloat16", "compiled, bfloat16"]
-    run = measure._Run.make(made[-1], model, batch)
+    run = network_speed._Run.make(made[-1], model, batch)
     assert run is not None
     with run._autocast():
         assert torch.get_autocast_dtype("cpu") is torch.bfloat16
         assert torch.is_autocast_enabled("cpu")
 
 
-def test_one_thread_is_one_thread_for_a_while() -> None:
+def test_one_thread_is_temporary() -> None:
     model = small_model(tower_depth=1)
-    run = measure._Run.make(ONE_THREAD, model, sample_batch(model, 2))
+    run = network_speed._Run.make(ONE_THREAD, model, sample_batch(model, 2))
     assert run is not None
     torch.set_num_threads(2)
     try:
@@ -85,5 +85,5 @@ def test_the_batch_is_like_those_of_training() -> None:
     model = small_model("core46+all")
     batch = sample_batch(model, 3)
     assert batch.planes.shape == (3, 132, 9, 9)
-    assert batch.legal.shape == (3, measure.TYPICAL_LEGAL_MOVES)
+    assert batch.legal.shape == (3, network_speed.TYPICAL_LEGAL_MOVES)
     assert model(*batch).logits.shape == batch.legal.shape

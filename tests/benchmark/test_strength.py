@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from keisei.benchmark.strength import measure_run, pair_results, read_figures
+from keisei.benchmark.strength import measure_strength, pair_results, read_figures
 from keisei.cli import app
 from keisei.commands import benchmark
 from keisei.errors import KeiseiError
+from keisei.evaluation import YARDSTICK
 from keisei.evaluation.ratings import PairResult
 from keisei.evaluation.score import Score
-from keisei.evaluation.standards import YARDSTICK
 from keisei.training.run import start_run
 from tests.tiny import TINY, tiny_config
 
@@ -28,9 +28,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_speed_memory_and_strength_are_in_one_table(run: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    report = measure_run(run, games=2, on_progress=lambda *step: told.append(step))
-    figures = {figure.name: figure for figure in report.figures()}
+    reported: list[tuple[str, int, int]] = []
+    report = measure_strength(run, games=2, on_progress=lambda *step: reported.append(step))
+    figures = {row.name: row for row in report.figures()}
     assert list(figures) == [
         "games",
         "plies",
@@ -46,7 +46,7 @@ def test_speed_memory_and_strength_are_in_one_table(run: Path) -> None:
     assert figures["peak memory"].value > 50
     assert figures["Elo against alphabeta:2"].value < 0
     assert report.interval[0] < report.elo < report.interval[1]
-    assert [done for _, done, _ in told] == list(range(15))
+    assert [done for _, done, _ in reported] == list(range(15))
     assert report.scores[YARDSTICK].games == 2
 
 
@@ -93,17 +93,17 @@ def test_the_bare_command_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert called == [True]
 
 
-def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
+def test_other_files_are_not_reports(tmp_path: Path) -> None:
     for text in ("nonsense", "[]", "{}", '{"figures": 3}'):
         (tmp_path / "old.json").write_text(text)
-        with pytest.raises(KeiseiError, match="is no report"):
+        with pytest.raises(KeiseiError, match="is not a report"):
             read_figures(tmp_path / "old.json")
 
 
 def test_a_run_that_was_not_trained_is_refused(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text("")
     with pytest.raises(KeiseiError, match="has not been trained"):
-        measure_run(tmp_path, games=2)
+        measure_strength(tmp_path, games=2)
 
 
 def test_the_script_is_the_command(

@@ -1,8 +1,6 @@
-"""The benchmark of training, with tiny numbers. Times are never judged."""
+"""``keisei benchmark train``, with tiny numbers. Times are not asserted."""
 
 import json
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,30 +10,29 @@ from typer.testing import CliRunner
 from keisei import metric_names as metrics
 from keisei.benchmark import train
 from keisei.benchmark.harness import Machine, Rate
-from keisei.benchmark.network_speed import Path as ComputePath
+from keisei.benchmark.network_speed import ExecutionPath
 from keisei.benchmark.train import (
     BARE,
     HIDDEN,
     KEISEI,
     SHOWN,
-    Effort,
     StepRecorder,
+    TrainEffort,
     TrainReport,
     bare_update,
-    measure,
+    measure_training,
 )
 from keisei.commands.benchmark import benchmark_app
 from keisei.network.towers.device import Probe
 from keisei.ppo.losses import LossWeights
 from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer
 
-PROJECT = Path(__file__).parent.parent.parent
-LITTLE = Effort(steps=1, repetitions=1, seconds=0.0, compiles=False)
+LITTLE = TrainEffort(steps=1, repetitions=1, seconds=0.0, compiles=False)
 
 
 @pytest.fixture(autouse=True)
 def no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A probe is a process of its own, which takes seconds."""
+    """The probe starts a process, which takes seconds."""
     monkeypatch.setattr(train, "probe_precision", lambda *_: Probe(0.0, "not tried"))
 
 
@@ -47,8 +44,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_steps_updates_and_paths_are_measured() -> None:
-    told: list[tuple[str, int, int]] = []
-    report = measure(tiny_config(), LITTLE, lambda *progress: told.append(progress))
+    reported: list[tuple[str, int, int]] = []
+    report = measure_training(tiny_config(), LITTLE, lambda *progress: reported.append(progress))
     assert {name: len(rate.samples) for name, rate in report.steps.items()} == {SHOWN: 1, HIDDEN: 1}
     assert set(report.updates) == {KEISEI, BARE}
     assert all(rate.best > 0 for rate in (*report.steps.values(), *report.updates.values()))
@@ -59,20 +56,20 @@ def test_steps_updates_and_paths_are_measured() -> None:
         "naive fp32",
         "inference_mode + channels_last",
     ]
-    assert [done for _, done, _ in told] == [0, 1, 2]
+    assert [done for _, done, _ in reported] == [0, 1, 2]
 
 
 def test_a_precision_that_is_safe_is_measured_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+    measured: list[list[str]] = []
 
-    def measure_paths(*_: object, paths: list[ComputePath], **__: object) -> list[object]:
-        asked.append([path.name for path in paths])
+    def measure_paths(*_: object, paths: list[ExecutionPath], **__: object) -> list[object]:
+        measured.append([path.name for path in paths])
         return []
 
     monkeypatch.setattr(train, "measure_paths", measure_paths)
     monkeypatch.setattr(train, "probe_precision", lambda *_: Probe(1.5, ""))
-    measure(tiny_config("device.torch_threads=2"), LITTLE)
-    assert asked == [
+    measure_training(tiny_config("device.torch_threads=2"), LITTLE)
+    assert measured == [
         ["inference_mode + channels_last", "the same, one thread", "channels_last, bfloat16"]
     ]
 
@@ -115,12 +112,16 @@ def test_shares_are_of_the_time_of_all_steps() -> None:
 
 
 def make_report(
-    *, network: float = 0.85, update: float = 0.95, display: float = 0.99, is_promised: bool = True
+    *,
+    network: float = 0.85,
+    update: float = 0.95,
+    display: float = 0.99,
+    has_target_settings: bool = True,
 ) -> TrainReport:
     return TrainReport(
         machine=Machine("Abacus 3000", 2, 0.0, "CPython", {}),
         settings={"network": "resnet 4x64"},
-        is_promised=is_promised,
+        has_target_settings=has_target_settings,
         steps={HIDDEN: Rate((100.0,)), SHOWN: Rate((100.0 * display,))},
         shares={"env": 0.1, "inference": 0.3, "learning": 0.6, "other": 0.0},
         network_share=network,
@@ -129,16 +130,20 @@ def make_report(
     )
 
 
-def test_bars() -> None:
-    assert [bar.passed for bar in make_report().bars] == [True, True, True]
+def test_targets() -> None:
+    assert [target.passed for target in make_report().targets] == [True, True, True]
     worse = make_report(network=0.7, update=0.8, display=0.9)
-    assert [bar.passed for bar in worse.bars] == [False, False, False]
-    assert [bar.passed for bar in make_report(is_promised=False).bars] == [None, True, True]
+    assert [target.passed for target in worse.targets] == [False, False, False]
+    assert [target.passed for target in make_report(has_target_settings=False).targets] == [
+        None,
+        True,
+        True,
+    ]
 
 
-def test_promises_are_about_certain_settings() -> None:
-    assert not train._is_promised(tiny_config())
-    assert train._is_promised(tiny_config(*train.PROMISED))
+def test_targets_are_about_certain_settings() -> None:
+    assert not train._has_target_settings(tiny_config())
+    assert train._has_target_settings(tiny_config(*train.TARGET_SETTINGS))
 
 
 @pytest.mark.usefixtures("tiny")
@@ -159,15 +164,4 @@ def test_the_command_speaks_json() -> None:
     assert report["samples_per_second"][BARE]["best"] > 0
     assert report["plies_per_second"][HIDDEN]["best"] > 0
     assert report["paths"][0]["path"] == "naive fp32"
-    assert len(report["bars"]) == 3
-
-
-@pytest.mark.usefixtures("tiny")
-def test_the_script_runs_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["train.py", "--json"])
-    with pytest.raises(SystemExit) as exit_info:
-        runpy.run_path(str(PROJECT / "benchmarks" / "train.py"), run_name="__main__")
-    assert exit_info.value.code == 0
-    assert json.loads(capsys.readouterr().out)["time_shares"]
+    assert len(report["targets"]) == 3

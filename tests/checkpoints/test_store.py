@@ -42,8 +42,8 @@ FILES = ("weights.safetensors", "ema.safetensors", "state.safetensors", "state.j
 
 def small_state(number: int) -> dict[str, Any]:
     return {
-        "model": {"w": torch.full((50,), float(number))},
-        "ema": {"w": torch.full((50,), number + 0.5)},
+        "model": {"w": np.full(50, number, np.float32)},
+        "ema": {"w": np.full(50, number + 0.5, np.float32)},
         "games": np.full(50, number),
         "counters": {"games": number, "rng": 2**127 + number},
     }
@@ -95,79 +95,46 @@ def names(directory: Path) -> list[str]:
 
 
 @settings(deadline=None, max_examples=25)
-@given(state=states, config_json=st.text(), metadata=st.dictionaries(st.text(), st.floats()))
-def test_what_is_saved_is_loaded(
-    state: dict[str, Any], config_json: str, metadata: dict[str, float]
-) -> None:
+@given(state=states, config_json=st.text())
+def test_what_is_saved_is_loaded(state: dict[str, Any], config_json: str) -> None:
     with tempfile.TemporaryDirectory() as name:
-        path = save(Path(name), 12, state=state, config_json=config_json, metadata=metadata)
+        path = save(Path(name), 12, state=state, config_json=config_json)
         loaded = load_checkpoint(path)
     assert (loaded.path, loaded.timestep, loaded.update) == (path, 12, 1)
     assert loaded.config_json == config_json
-    assert same(metadata, loaded.metadata)
     assert loaded.state.keys() == state.keys()
     assert all(same(state[key], loaded.state[key]) for key in state)
 
 
 def test_files_and_manifest(tmp_path: Path) -> None:
-    path = save(tmp_path / "run" / "checkpoints", 123456, metadata={"score": 0.5})
+    path = save(tmp_path / "run" / "checkpoints", 123456)
     assert path.name == "step-000000123456"
     assert names(path) == sorted((*FILES, "manifest.json"))
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-    assert (manifest["format"], manifest["version"]) == ("keisei-checkpoint", 1)
+    assert (manifest["format"], manifest["version"]) == ("keisei-checkpoint", 2)
     assert (manifest["timestep"], manifest["update"]) == (123456, 12345)
-    assert manifest["metadata"] == {"score": 0.5}
     assert manifest["created"].endswith("+00:00")
-    assert manifest["versions"]["torch"] == torch.__version__
+    assert manifest["versions"]["numpy"] == np.__version__
     assert manifest["files"].keys() == set(FILES)
     assert "state" not in repr(load_checkpoint(path))
 
 
 def test_other_programs_can_read_the_weights(tmp_path: Path) -> None:
+    """Among them torch."""
     model = torch.nn.Linear(3, 2)
-    path = save(tmp_path, 1, state={"model": model.state_dict()})
+    path = save(tmp_path, 1, state={"model": {k: v.numpy() for k, v in model.state_dict().items()}})
     weights = safetensors.torch.load_file(path / "weights.safetensors")
-    assert same(dict(sorted(model.state_dict().items())), dict(sorted(weights.items())))
+    assert weights.keys() == model.state_dict().keys()
+    assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
 
 
-def test_tensors_that_share_memory_are_stored_each(tmp_path: Path) -> None:
-    base = torch.arange(12.0)
-    state = {"model": {"a": base, "b": base}, "views": [base[2:5], base[4:9], base.view(3, 4).t()]}
+def test_arrays_that_share_memory_are_stored_each(tmp_path: Path) -> None:
+    base = np.arange(12.0)
+    state = {"model": {"a": base, "b": base}, "views": [base[2:5], base[4:9], base.reshape(3, 4).T]}
     loaded = load_checkpoint(save(tmp_path, 1, state=state)).state
     assert same(state, loaded)
-    loaded["model"]["a"].zero_()
-    assert torch.equal(loaded["model"]["b"], base)
-
-
-def test_learning_goes_on_exactly(tmp_path: Path) -> None:
-    def fresh() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3), torch.nn.ReLU(), torch.nn.Flatten())
-        for weight in model.parameters():
-            if weight.dim() == 4:
-                weight.data = weight.data.contiguous(memory_format=torch.channels_last)
-        return model, torch.optim.AdamW(model.parameters(), lr=0.01, foreach=False)
-
-    def learn(model: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: range) -> None:
-        for step in steps:
-            batch = torch.randn(8, 2, 9, 9, generator=torch.Generator().manual_seed(step))
-            optimizer.zero_grad()
-            model(batch).square().mean().backward()
-            optimizer.step()
-
-    model, optimizer = fresh()
-    learn(model, optimizer, range(3))
-    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-    path = save(tmp_path, 3, state=state)
-    learn(model, optimizer, range(3, 6))
-
-    resumed_model, resumed_optimizer = fresh()
-    loaded = load_checkpoint(path).state
-    resumed_model.load_state_dict(loaded["model"])
-    resumed_optimizer.load_state_dict(loaded["optimizer"])
-    learn(resumed_model, resumed_optimizer, range(3, 6))
-    assert same(model.state_dict(), dict(resumed_model.state_dict()))
-    assert same(optimizer.state_dict(), resumed_optimizer.state_dict())
+    loaded["model"]["a"][...] = 0.0
+    assert np.array_equal(loaded["model"]["b"], base)
 
 
 def test_games_under_way_go_on_exactly(tmp_path: Path) -> None:
@@ -185,13 +152,13 @@ def test_games_under_way_go_on_exactly(tmp_path: Path) -> None:
 def test_players_get_the_averaged_weights_if_there_are_any(tmp_path: Path) -> None:
     path = save(tmp_path, 7)
     weights, config_json = load_model_weights(path)
-    assert same(weights, {"w": torch.full((50,), 7.5)})
+    assert same(weights, {"w": np.full(50, 7.5, np.float32)})
     assert config_json == '{"seed": 7}'
 
     model_only = save(tmp_path, 8, state={"model": small_state(8)["model"]})
     for name in ("state.json", "state.safetensors"):
         (model_only / name).unlink()  # not needed
-    assert same(load_model_weights(model_only)[0], {"w": torch.full((50,), 8.0)})
+    assert same(load_model_weights(model_only)[0], {"w": np.full(50, 8.0, np.float32)})
 
     (path / "ema.safetensors").write_bytes(b"")
     with pytest.raises(CheckpointError, match=r"ema\.safetensors: truncated"):
@@ -206,8 +173,9 @@ def test_players_get_the_averaged_weights_if_there_are_any(tmp_path: Path) -> No
         ({"state": {"a": {"b": object()}}}, TypeError),
         ({"state": {3: 1}}, TypeError),
         ({"state": {"model": {"w": 1}}}, TypeError),
-        ({"state": {"ema": [torch.zeros(1)]}}, TypeError),
-        ({"metadata": {"a": np.zeros(1)}}, TypeError),
+        ({"state": {"ema": [np.zeros(1)]}}, TypeError),
+        ({"state": {"model": {"w": torch.zeros(1)}}}, TypeError),
+        ({"state": {"model": {"w": np.zeros(1, "i1,f4")}}}, TypeError),
         ({"keep": 0}, ValueError),
         ({"update": -1}, ValueError),
     ],
@@ -336,13 +304,12 @@ def test_what_is_no_checkpoint_is_said_to_be_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, r"format version 2, but this Keisei \(.*\) reads version 1"),
+        ({"version": 1}, r"format version 1, but this Keisei \(.*\) reads version 2"),
         ({"version": None}, "format version None"),
         ({"timestep": -1}, "not a valid manifest"),
         ({"timestep": "1"}, "not a valid manifest"),
-        ({"metadata": {"$tuple": []}}, "not a valid manifest"),
         ({"files": {}}, "does not list config.json"),
-        ({"files": {"../../secret": {"size": 1, "sha256": ""}}}, "files that no checkpoint has"),
+        ({"files": {"../../secret": {"size": 1, "sha256": ""}}}, "lists unknown files"),
     ],
 )
 def test_manifests_that_cannot_be(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -371,8 +338,8 @@ class Bomb:
         ("state.json", b"[" * 100_000),
         ("state.json", b'{"games": ' + b"[" * 990 + b"]" * 990 + b"}"),
         ("state.json", b'{"games": {"$array": "games", "dtype": "|O", "shape": [50]}}'),
-        ("state.json", b'{"games": {"$tensor": "missing"}}'),
-        ("state.json", b'{"model": {"w": {"$tensor": "games"}}}'),
+        ("state.json", b'{"games": {"$array": "missing"}}'),
+        ("state.json", b'{"model": {"w": {"$array": "games"}}}'),
         ("state.json", pickle.dumps(Bomb())),
         ("config.json", b"\xff"),
     ],
@@ -385,7 +352,7 @@ def test_foreign_checkpoints_do_no_harm(tmp_path: Path, name: str, data: bytes) 
 
 
 def test_booleans_are_checked(tmp_path: Path) -> None:
-    path = save(tmp_path, 1, state={"model": {"mask": torch.ones(4, dtype=torch.bool)}})
+    path = save(tmp_path, 1, state={"model": {"mask": np.ones(4, np.bool_)}})
     data = (path / "weights.safetensors").read_bytes()
     rewrite(path, "weights.safetensors", data[:-1] + b"\x02")
     with pytest.raises(CheckpointError, match="neither 0 nor 1"):
@@ -544,15 +511,14 @@ def test_file_systems_that_cannot_synchronize_directories(
 KILLED_AGAIN_AND_AGAIN = textwrap.dedent("""
     import os, random, signal, sys, time
     from pathlib import Path
-    import numpy as np, torch
+    import numpy as np
     from keisei.checkpoints.store import load_newest, save_checkpoint
 
     directory = Path(sys.argv[1])
-    torch.set_num_threads(1)
 
     def state(step):
         return {
-            "model": {"w": torch.full((100_000,), float(step))},
+            "model": {"w": np.full(100_000, step, np.float32)},
             "games": np.full(100_000, step),
             "counters": [step, {0: 2**100 + step}],
         }
@@ -598,7 +564,7 @@ KILLED_AGAIN_AND_AGAIN = textwrap.dedent("""
         assert newest.timestep in (reported, reported + 1), (newest.timestep, reported)
         step = newest.timestep
         expected = state(step)
-        assert torch.equal(newest.state["model"]["w"], expected["model"]["w"])
+        assert np.array_equal(newest.state["model"]["w"], expected["model"]["w"])
         assert np.array_equal(newest.state["games"], expected["games"])
         assert newest.state["counters"] == expected["counters"]
         assert newest.config_json == str(step) and newest.update == step

@@ -54,7 +54,7 @@ def test_an_exported_network_says_the_same(run: Path, game: Path) -> None:
         result = invoke(annotate, str(game), "--model", str(model), *arguments)
         answers.append(json.loads(result.stdout))
     one, other = answers
-    assert (one.pop("judge"), other.pop("judge")) == ("mine@64", "mine@64.onnx")
+    assert (one.pop("network"), other.pop("network")) == ("mine@64", "mine@64.onnx")
     for ours, theirs in zip(one["moves"], other["moves"], strict=True):
         for name in ("loss", "black_chances"):
             assert ours.pop(name) == pytest.approx(theirs.pop(name), abs=1e-4)

@@ -39,7 +39,7 @@ def test_a_run_is_measured_and_the_results_are_written(run: Path) -> None:
     assert (run / "plots" / "elo.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_second_call_only_plays_what_is_missing(run: Path) -> None:
+def test_a_second_call_only_plays_missing_games(run: Path) -> None:
     keisei_evaluate(str(run), *BOTS, "--checkpoints", "1")
     conditions = Conditions(ply_limit=30)
     with ResultStore(Path("runs/ladder.sqlite3")) as store:
@@ -63,22 +63,22 @@ def test_the_standard_opponents_are_played_unless_others_are_named(run: Path) ->
     assert not (run / "plots" / "elo.png").exists()
 
 
-def test_bad_checkpoints_are_told_of(run: Path) -> None:
+def test_bad_checkpoints_are_named(run: Path) -> None:
     *others, newest = list_checkpoints(run / "checkpoints")
     (newest / "weights.safetensors").write_bytes(b"")
     text = keisei_evaluate("mine", *BOTS).stdout
     assert f"left out: no network can be loaded from {newest}" in text
     for path in others:
         (path / "manifest.json").write_text("{}")
-    with pytest.raises(KeiseiError, match=r"no checkpoint of .* can be measured:\n"):
+    with pytest.raises(KeiseiError, match=r"no checkpoint of .* can be loaded:\n"):
         keisei_evaluate("mine", *BOTS)
 
 
-def test_runs_that_are_none(run: Path) -> None:
+def test_directories_that_are_not_runs(run: Path) -> None:
     with pytest.raises(KeiseiError, match="there is no run in nothing"):
         keisei_evaluate("nothing")
     empty = Path("runs") / "empty"
     empty.mkdir()
     (empty / "config.json").write_text("{}")
-    with pytest.raises(KeiseiError, match="can be measured: there is none"):
+    with pytest.raises(KeiseiError, match="can be loaded: there are none"):
         keisei_evaluate("empty", *BOTS)

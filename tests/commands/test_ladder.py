@@ -32,7 +32,7 @@ def test_players_play_and_are_ranked(tmp_path: Path) -> None:
     assert again == text, "nothing was missing"
     assert keisei_ladder(*where).stdout == text, "it is stored"
     fewer = keisei_ladder("greedy", "alphabeta:1", "--games", "6", *where).stdout
-    assert "random" not in fewer.replace("(random", ""), "only who is asked for is shown"
+    assert "random" not in fewer.replace("(random", ""), "only the given players are shown"
 
 
 def test_machines_get_json(tmp_path: Path) -> None:
@@ -69,5 +69,5 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     with pytest.raises(KeiseiError, match="holds no games with"):
         keisei_ladder(*where)
     (tmp_path / "text").write_text("not a database, but long enough to be taken for one" * 20)
-    with pytest.raises(KeiseiError, match="it is no database of results"):
+    with pytest.raises(KeiseiError, match="it is not a result store"):
         keisei_ladder("--store", str(tmp_path / "text"))

@@ -13,11 +13,11 @@ from typer.testing import Result
 
 from keisei.commands.match import match
 from keisei.errors import KeiseiError
-from keisei.evaluation import ladder
+from keisei.evaluation import match_report
 from keisei.evaluation.results import Conditions, ResultStore
-from keisei.evaluation.score import ROUND_GAMES
+from keisei.evaluation.score import SPRT_ROUND_GAMES
 from keisei.players.bots import GreedyPlayer, RandomPlayer
-from keisei.players.player import Columns
+from keisei.players.player import LegalIndices
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.vector import VectorShogi
 from tests.commands.invoke import invoke
@@ -29,10 +29,10 @@ def keisei_match(*arguments: str) -> Result:
     return invoke(match, *SHORT, *arguments)
 
 
-def test_a_match_is_told_in_numbers() -> None:
+def test_a_match_is_shown_in_numbers() -> None:
     text = keisei_match("greedy", "random", "--games", "10", "--ply-limit", "300").stdout
     for part in ("greedy against random: 10 games", "as Black", "as White", "together", "score",
-                 "95 %: ", "Elo difference +", "plies in the median, from ", "ended by ",
+                 "95 %: ", "Elo difference +", "median length ", "ended by ",
                  "4 opening plies from startpos, ply limit 300", "seed 0"):  # fmt: skip
         assert part in text, part
     assert "SPRT" not in text
@@ -57,7 +57,9 @@ def test_machines_get_json() -> None:
 
 def test_a_clean_sweep_is_valid_json() -> None:
     class Loses(RandomPlayer):
-        def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+        def choose(
+            self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+        ) -> LegalIndices:
             return np.full(len(games), -1)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -80,7 +82,7 @@ def test_games_are_written_down(tmp_path: Path) -> None:
     assert {load_game(file).black for file in files} <= {"greedy", "random"}
 
 
-def test_a_directory_that_cannot_be_made_is_told_of_before_the_match(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_fails_before_the_match(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(KeiseiError, match="cannot make "):
         keisei_match("random", "random", "--games-dir", str(tmp_path / "file"), "--games", "999999")
@@ -103,7 +105,7 @@ def test_openings_come_from_a_file(tmp_path: Path) -> None:
 def test_a_sequential_test_ends_the_match_early() -> None:
     arguments = ("greedy", "random", "--games", "1000", "--ply-limit", "400", "--sprt", "-50", "50")
     result = json.loads(keisei_match(*arguments, "--json").stdout)
-    assert result["games"] == ROUND_GAMES
+    assert result["games"] == SPRT_ROUND_GAMES
     assert result["sprt"]["verdict"] == "H1"
     assert result["sprt"]["log_likelihood_ratio"] > 3
     text = keisei_match("random", "random", "--games", "4", "--sprt", "0", "5").stdout
@@ -121,19 +123,23 @@ def test_results_are_stored_for_the_ladder(tmp_path: Path) -> None:
         conditions = Conditions(ply_limit=60)
         assert store.games_between(GreedyPlayer(), RandomPlayer(), conditions) == 12
         assert store.seeds(GreedyPlayer(), RandomPlayer()) == {0, 1}
-    with pytest.raises(KeiseiError, match="holds games of these two with seed 1; 2 would be new"):
+    with pytest.raises(
+        KeiseiError, match="holds games of these two with seed 1; the next unused seed is 2"
+    ):
         keisei_match(*arguments, "--seed", "1")
     with pytest.raises(KeiseiError, match="greedy against itself"):
         keisei_match("greedy", "greedy", "--store", str(path))
 
 
 class InterruptedPlayer(RandomPlayer):
-    """Somebody presses Ctrl-C after so many plies, or worse."""
+    """Raises KeyboardInterrupt, or something worse, after a number of plies."""
 
     plies = 0
     interrupt: type[BaseException] = KeyboardInterrupt
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         self.plies -= 1
         if self.plies == 0:
             raise self.interrupt
@@ -153,7 +159,7 @@ def interrupted_after(
 def test_ctrl_c_shows_what_was_played() -> None:
     result = interrupted_after(150, "--games", "20", "--ply-limit", "400")
     assert result.exit_code == 130
-    assert "Interrupted: games that end first are not like the others" in result.stdout
+    assert "Interrupted: the games that end first are not representative" in result.stdout
     assert "greedy against random: " in result.stdout
 
 
@@ -165,7 +171,7 @@ def test_ctrl_c_before_any_game_has_ended() -> None:
     assert (plain["games"], plain["plies"], plain["interrupted"]) == (0, None, True)
 
 
-@pytest.mark.parametrize(("plies", "stored"), [(20, 0), (70, ROUND_GAMES)])
+@pytest.mark.parametrize(("plies", "stored"), [(20, 0), (70, SPRT_ROUND_GAMES)])
 def test_after_ctrl_c_only_whole_rounds_are_stored(tmp_path: Path, plies: int, stored: int) -> None:
     """A round takes 56 plies at most."""
     path = tmp_path / "ladder.sqlite3"
@@ -182,7 +188,7 @@ def test_a_match_that_breaks_down_keeps_its_rounds(
 ) -> None:
     """A round takes 56 plies at most. The next match plays other games."""
     path = tmp_path / "ladder.sqlite3"
-    monkeypatch.setattr(ladder, "CHUNK_GAMES", 4)
+    monkeypatch.setattr(match_report, "CHUNK_GAMES", 4)
     arguments = ("--games", "10", "--store", str(path))
     with pytest.raises(MemoryError):
         interrupted_after(70, *arguments, by=MemoryError)
@@ -193,20 +199,20 @@ def test_a_match_that_breaks_down_keeps_its_rounds(
         assert store.seeds(GreedyPlayer(), RandomPlayer()) == {0, 1}
 
 
-HEARS_CTRL_C = """
+HANDLES_CTRL_C = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from keisei.cli import main
 main()
 """
-"""Tests that are run in the background start processes that ignore it."""
+"""Without this, processes of tests that run in the background would ignore Ctrl-C."""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "ladder.sqlite3"
     process = subprocess.Popen(
-        [sys.executable, "-c", HEARS_CTRL_C, "match", "greedy", "random", "--games", "100000",
+        [sys.executable, "-c", HANDLES_CTRL_C, "match", "greedy", "random", "--games", "100000",
          "--threads", "1", "--store", str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -223,7 +229,7 @@ def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("nobody", "random"), "there is no run or checkpoint nobody"),
-        (("random", "alphabeta"), "how deep"),
+        (("random", "alphabeta"), "the depth is missing"),
         (("random", "random", "--openings", "missing.txt"), "cannot read missing.txt"),
         (("random", "random", "--opening-plies", "60"), "leaves nothing below the ply limit"),
     ],

@@ -1,4 +1,4 @@
-"""`keisei play`: which way it plays, and what it says where it can't."""
+"""`keisei play`: in the browser or the terminal, and its error messages."""
 
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,13 @@ from keisei.errors import KeiseiError
 from keisei.shogi.types import Color
 from keisei.web import server
 from keisei.web.play import pages
-from keisei.web.play.game_setup import PERSON, Seat
+from keisei.web.play.catalogue import PERSON, PlayerChoice
 from keisei.web.play.pages import PlaySettings
 
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PlaySettings, dict[str, Any]]]:
-    """What would be served: settings and where."""
+    """Records the settings and the address that would be served."""
     calls: list[tuple[PlaySettings, dict[str, Any]]] = []
     monkeypatch.setattr(
         pages, "serve_play", lambda settings, **where: calls.append((settings, where))
@@ -42,22 +42,22 @@ def test_the_browser_is_the_usual_way(
     assert where["port"] is where["token"] is None
     assert where["open_browser"] is False
     game = settings.first_game()
-    assert (game.black, game.white) == (Seat("named:greedy"), PERSON)
+    assert (game.black, game.white) == (PlayerChoice("named:greedy"), PERSON)
 
 
 def test_nobody_is_named(served: list[tuple[PlaySettings, dict[str, Any]]]) -> None:
     invoke()
     settings = served[0][0]
     assert settings.model is None
-    assert settings.first_game().seats == {Color.BLACK: PERSON, Color.WHITE: PERSON}
+    assert settings.first_game().players == {Color.BLACK: PERSON, Color.WHITE: PERSON}
 
 
 def test_watching_two(served: list[tuple[PlaySettings, dict[str, Any]]]) -> None:
     invoke("first", "--temperature", "0.5", "--against", "alphabeta:2", "--against", "usi:x")
     settings = served[0][0]
     game = settings.first_game()
-    assert game.black == Seat("named:first,temperature=0.5")
-    assert game.white == Seat("named:alphabeta:2")
+    assert game.black == PlayerChoice("named:first,temperature=0.5")
+    assert game.white == PlayerChoice("named:alphabeta:2")
     assert settings.others == ("alphabeta:2", "usi:x")
 
 
@@ -92,7 +92,7 @@ def test_the_terminal_needs_a_name() -> None:
         (("nowhere",), "there is no run or checkpoint nowhere"),
         (("random", "--against", "nowhere"), "there is no run or checkpoint nowhere"),
         (("random", "--sfen", "nonsense"), "an SFEN has a board"),
-        (("random", "--token", "short"), "a token has at least"),
+        (("random", "--token", "short"), "a token needs at least"),
         (("random", "--host", "no.such.host.invalid"), "there is no host"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Ladders: they grow, play nothing twice, and have an anchor whatever was played."""
+"""Ladders grow, play no game twice, and always have an anchor."""
 
 import json
 from collections.abc import Iterator
@@ -15,8 +15,7 @@ from keisei.evaluation.ladder import (
     play_missing,
     read_ladder,
     round_robin,
-    score_between,
-    unused_seed,
+    score_of,
 )
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.ratings import PairResult
@@ -38,19 +37,19 @@ def store(tmp_path: Path) -> Iterator[ResultStore]:
         yield store
 
 
-def test_everybody_meets_everybody_once() -> None:
+def test_every_pair_meets_once() -> None:
     again = GreedyPlayer()
     assert distinct([RANDOM, GREEDY, again]) == [RANDOM, again]
     assert round_robin([A, B, C]) == [(A, B), (A, C), (B, C)]
     assert round_robin([GREEDY, again]) == []
 
 
-def test_only_what_is_missing_is_played(store: ResultStore) -> None:
+def test_only_missing_games_are_played(store: ResultStore) -> None:
     pairs = round_robin([RANDOM, GREEDY])
     assert play_missing(store, pairs, SETTINGS) == 10
     assert play_missing(store, pairs, SETTINGS) == 0
     more = MatchSettings(games=14, ply_limit=60)
-    assert play_missing(store, [(GREEDY, RANDOM)], more) == 4, "in whichever order they are named"
+    assert play_missing(store, [(GREEDY, RANDOM)], more) == 4, "in any order"
     assert store.seeds(RANDOM, GREEDY) == {0, 1}, "new games are other games"
     other_conditions = MatchSettings(games=4, ply_limit=61)
     assert play_missing(store, pairs, other_conditions) == 4
@@ -76,7 +75,7 @@ def test_many_games_are_stored_chunk_by_chunk(
 def test_games_that_another_process_has_played_meanwhile_are_not_counted_twice(
     store: ResultStore, tmp_path: Path
 ) -> None:
-    """The other one stores the very chunk that is being played."""
+    """The other process stores the chunk that is being played."""
     games = [PlayedGame(Color.BLACK, None, "repetition", 40)] * 6
 
     def meddle(progress: LadderProgress) -> None:
@@ -89,11 +88,11 @@ def test_games_that_another_process_has_played_meanwhile_are_not_counted_twice(
 
 
 def test_seeds_that_were_used_are_skipped(store: ResultStore) -> None:
-    assert unused_seed(store, (A, B), first=3) == 3
+    assert store.unused_seed(A, B, first=3) == 3
     for seed in (3, 4, 6):
         store.add(A, B, GAMES, conditions=CONDITIONS, seed=seed)
-    assert unused_seed(store, (B, A), first=3) == 5
-    assert unused_seed(store, (A, C), first=3) == 3
+    assert store.unused_seed(B, A, first=3) == 5
+    assert store.unused_seed(A, C, first=3) == 3
 
 
 def test_a_ladder_is_anchored_at_random(store: ResultStore) -> None:
@@ -114,7 +113,7 @@ def test_a_ladder_is_anchored_at_random(store: ResultStore) -> None:
     assert png(draw_ladder(found)).startswith(b"\x89PNG")
 
 
-def test_who_is_shown_is_rated_by_the_games_of_all(store: ResultStore) -> None:
+def test_players_shown_are_rated_by_all_games(store: ResultStore) -> None:
     """A and C have not met, nor has either met random: B has met them all."""
     for other in (A, C, RANDOM):
         store.add(B, other, GAMES, conditions=CONDITIONS, seed=0)
@@ -139,16 +138,16 @@ def test_players_without_a_connection_are_left_out_and_named(store: ResultStore)
     store.add(B, C, GAMES, conditions=CONDITIONS, seed=0)
     found = read_ladder(store, CONDITIONS)
     assert {standing.name for standing in found.standings} == {"A", "random"}
-    assert found.notes == ("left out, for want of games: B, C",)
+    assert found.notes == ("left out, not connected by games: B, C",)
     apart = read_ladder(store, CONDITIONS, ["B#1", "C#1"])
     assert apart.anchor == "B"
 
 
-def test_nothing_was_played_like_that(store: ResultStore) -> None:
+def test_no_games_under_these_conditions(store: ResultStore) -> None:
     with pytest.raises(KeiseiError, match="holds no games with 4 opening plies"):
         read_ladder(store, CONDITIONS)
     store.add(A, B, GAMES, conditions=Conditions(ply_limit=9), seed=0)
-    with pytest.raises(KeiseiError, match=r"there are\n  5 games: .*ply limit 9,"):
+    with pytest.raises(KeiseiError, match=r"it holds\n  5 games: .*ply limit 9,"):
         read_ladder(store, CONDITIONS)
 
 
@@ -163,13 +162,13 @@ def test_the_score_between_two() -> None:
         PairResult("b", "a", 10, 20, 30),
         PairResult("a", "c", 9, 9, 9),
     ]
-    score = score_between(results, "a", "b")
+    score = score_of(results, "a", "b")
     assert (score.black, score.white) == ((1, 2, 3), (30, 20, 10))
-    assert score_between(results, "b", "c").games == 0
+    assert score_of(results, "b", "c").games == 0
 
 
 def test_two_processes_with_the_same_new_player_agree(tmp_path: Path) -> None:
-    """Whoever opens the file second finds the first one's tables."""
+    """The second one to open the file finds the tables of the first."""
     path = tmp_path / "ladder.sqlite3"
     with ResultStore(path, create=True) as one, ResultStore(path, create=True) as other:
         assert one.add(A, B, GAMES, conditions=CONDITIONS, seed=0)

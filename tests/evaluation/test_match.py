@@ -1,4 +1,4 @@
-"""Matches: fair to both sides, games ended as players end them, and repeatable."""
+"""Matches are fair to both sides, end games as players do, and can be repeated."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
 from keisei.evaluation.score import Score
 from keisei.players.bots import GreedyPlayer, RandomPlayer
-from keisei.players.player import BROKE_RULES, FAILED, RESIGNS, Columns
+from keisei.players.player import BROKE_RULES, FAILED, RESIGNS, LegalIndices
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.types import Color
@@ -17,17 +17,19 @@ from keisei.shogi.vector import VectorShogi
 SETTINGS = MatchSettings(games=101, seed=1, ply_limit=200)
 
 
-class GivesUp:
-    """Plays at random, and gives up at a ply."""
+class Quitter:
+    """Plays at random, and forfeits at a ply."""
 
     name = identity = "quitter"
 
     def __init__(self, code: int, ply: int = 10) -> None:
         self.code, self.ply = code, ply
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
-        columns = RandomPlayer().choose(env, games, random)
-        return np.where(env.packed.ply[games] >= self.ply, self.code, columns)
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
+        legal_indices = RandomPlayer().choose(env, games, random)
+        return np.where(env.packed.ply[games] >= self.ply, self.code, legal_indices)
 
     def close(self) -> None:
         pass
@@ -60,7 +62,7 @@ def test_rounds_play_the_same_number_of_games_from_other_openings() -> None:
     )
     assert len(result.games) == len(result.records) == 20
     assert seen == sorted(seen)
-    assert seen[-1] == 20, "the last games are told of too"
+    assert seen[-1] == 20, "the last games are reported too"
     openings = {tuple(record.main_line[:4]) for record in result.records}
     assert len(openings) == 10
 
@@ -103,9 +105,9 @@ def test_openings_can_be_given() -> None:
         (FAILED, Ending.TIME_UP),
     ],
 )
-def test_whoever_gives_up_loses(code: int, ending: Ending) -> None:
+def test_a_player_that_gives_up_loses(code: int, ending: Ending) -> None:
     settings = MatchSettings(games=10, seed=3, keep_games=10)
-    result = play_match(GivesUp(code), RandomPlayer(), settings)
+    result = play_match(Quitter(code), RandomPlayer(), settings)
     assert result.score == Score((0, 0, 5), (0, 0, 5))
     assert result.endings == {ending.value: 10}
     for game, record in zip(result.games, result.records, strict=True):

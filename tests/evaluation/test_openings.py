@@ -29,9 +29,9 @@ def test_positions_are_read_and_comments_are_not(tmp_path: Path) -> None:
     [
         ("startpos\n\nnonsense\n", "line 3: .*an SFEN has a board"),
         ("startpos moves 7g7f 7g7f\n", "line 1: move 2"),
-        ("4k4/4G4/4G4/9/9/9/9/9/4K4 w - 1", "line 1: the game is over already: checkmate"),
-        ("# nothing\n", "holds no position"),
-        ("", "holds no position"),
+        ("4k4/4G4/4G4/9/9/9/9/9/4K4 w - 1", "line 1: the game is already over: checkmate"),
+        ("# nothing\n", "holds no positions"),
+        ("", "holds no positions"),
     ],
 )
 def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str, message: str) -> None:

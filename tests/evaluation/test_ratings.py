@@ -20,7 +20,7 @@ from keisei.evaluation.score import elo_difference
 
 
 def probabilities(difference: float, first_move: float, log_draw: float) -> list[float]:
-    """Of Black's win, of a draw, of White's win; in points of Elo."""
+    """Return the probabilities of Black's win, a draw and White's win, from Elo points."""
     x = (difference + first_move) / ELO_PER_UNIT
     weights = [math.exp(x / 2), math.exp(log_draw), math.exp(-x / 2)]
     return [weight / sum(weights) for weight in weights]
@@ -81,15 +81,15 @@ def test_it_is_the_maximum_that_brute_force_finds() -> None:
     assert found.first_move == pytest.approx(values["first"], abs=3.0)
 
 
-def test_slope_and_curvature_are_the_derivatives() -> None:
+def test_gradient_and_curvature_are_the_derivatives() -> None:
     model = ratings._Model(("random", "greedy", "net"), "random", RESULTS)
     at = np.array([1.0, 2.0, 0.3, -0.5])
     for place in range(4):
         step = np.zeros(4)
         step[place] = 1e-5
         slope = (model.log_posterior(at + step) - model.log_posterior(at - step)) / 2e-5
-        assert model.slope(at)[place] == pytest.approx(slope, rel=1e-5, abs=1e-6)
-        row = -(model.slope(at + step) - model.slope(at - step)) / 2e-5
+        assert model.gradient(at)[place] == pytest.approx(slope, rel=1e-5, abs=1e-6)
+        row = -(model.gradient(at + step) - model.gradient(at - step)) / 2e-5
         assert model.curvature(at)[place] == pytest.approx(row, rel=1e-4, abs=1e-5)
 
 
@@ -171,7 +171,7 @@ def test_the_order_and_the_anchor() -> None:
 
 
 def test_ratings_need_games_that_connect() -> None:
-    with pytest.raises(KeiseiError, match="anchor 'random' has played no game"):
+    with pytest.raises(KeiseiError, match="anchor 'random' has not played"):
         rate([PairResult("a", "b", 1, 0, 0)], anchor="random")
     apart = [PairResult("a", "b", 1, 0, 0), PairResult("c", "d", 1, 0, 0)]
     with pytest.raises(KeiseiError, match="connects c, d with the anchor 'a'"):

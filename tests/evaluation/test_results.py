@@ -21,7 +21,7 @@ from keisei.evaluation.results import (
     StoredPlayer,
     StoreError,
 )
-from keisei.players.player import Columns
+from keisei.players.player import LegalIndices
 from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi
@@ -31,12 +31,14 @@ USUAL = Conditions()
 
 @dataclass
 class Nobody:
-    """A player who is only written about."""
+    """A player without moves."""
 
     name: str
     identity: str
 
-    def choose(self, env: VectorShogi, games: Columns, random: np.random.Generator) -> Columns:
+    def choose(
+        self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
+    ) -> LegalIndices:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -125,7 +127,7 @@ def test_a_match_is_stored_part_by_part_and_no_part_twice(path: Path) -> None:
 def test_nobody_is_rated_by_playing_himself(path: Path) -> None:
     with (
         ResultStore(path, create=True) as store,
-        pytest.raises(StoreError, match="A played itself"),
+        pytest.raises(StoreError, match="A played against itself"),
     ):
         store.add(A, Nobody("other name", "A#1"), GAMES, conditions=USUAL, seed=0)
 
@@ -181,7 +183,7 @@ def test_conditions_of_a_match() -> None:
 
 
 def test_reading_makes_no_file(path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no such file"):
+    with pytest.raises(StoreError, match="the file does not exist"):
         ResultStore(path)
     assert not path.parent.exists()
 
@@ -189,7 +191,7 @@ def test_reading_makes_no_file(path: Path) -> None:
 def test_an_empty_file_is_no_ladder_but_can_become_one(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.touch()
-    with pytest.raises(StoreError, match="it is empty"):
+    with pytest.raises(StoreError, match="the file is empty"):
         ResultStore(path)
     with ResultStore(path, create=True) as store:
         assert store.players() == []
@@ -204,12 +206,12 @@ def test_other_files_are_refused_and_untouched(tmp_path: Path) -> None:
     database.close()
     before = foreign.read_bytes()
     for create in (False, True):
-        with pytest.raises(StoreError, match=r"notes\.txt: it is no database of results"):
+        with pytest.raises(StoreError, match=r"notes\.txt: it is not a result store"):
             ResultStore(text, create=create)
-        with pytest.raises(StoreError, match="a database of another program"):
+        with pytest.raises(StoreError, match="the database of another program"):
             ResultStore(foreign, create=create)
     assert foreign.read_bytes() == before
-    with pytest.raises(StoreError, match="cannot be opened, or made"):
+    with pytest.raises(StoreError, match="cannot be opened or created"):
         ResultStore(tmp_path, create=True)
     with pytest.raises(KeiseiError, match="cannot make"):
         ResultStore(text / "ladder.sqlite3", create=True)
@@ -247,7 +249,7 @@ def test_a_write_protected_file_can_be_read_only(path: Path) -> None:
 
 
 def test_a_lock_that_stays_is_told_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(results, "LOCK_TIMEOUT", 0.1)
     ResultStore(path, create=True).close()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")

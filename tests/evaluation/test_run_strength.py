@@ -7,10 +7,11 @@ import pytest
 
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
-from keisei.evaluation import standards
+from keisei.evaluation import STANDARD_OPPONENTS
 from keisei.evaluation.match import MatchSettings
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.evaluation.run_strength import (
+    STANDARD_GAMES_FACTOR,
     RunStrength,
     load_spread,
     measure_run,
@@ -68,7 +69,7 @@ def test_standard_opponents_play_more_among_each_other(run: Path) -> None:
     conditions = Conditions.of(SETTINGS)
     with ResultStore(run.parent / "ladder.sqlite3") as store:
         between = store.games_between(RandomPlayer(), GreedyPlayer(), conditions)
-        assert between == 4 * standards.MORE_GAMES_OF_OPPONENTS
+        assert between == 4 * STANDARD_GAMES_FACTOR
         before = sum(player.games for player in store.players(conditions))
     measured(run, checkpoints=4)
     with ResultStore(run.parent / "ladder.sqlite3") as store:
@@ -88,12 +89,12 @@ def test_opponents_may_be_anybody_even_the_run_itself(run: Path) -> None:
     assert strength.ladder.notes
 
 
-def test_the_standard_opponents_are_the_bots_that_their_words_name() -> None:
+def test_the_standard_opponents_are_the_bots_that_their_specs_name() -> None:
     """They are recognised by their names."""
-    for word in standards.OPPONENTS:
-        player = make_player(word, threads=1)
+    for spec in STANDARD_OPPONENTS:
+        player = make_player(spec, threads=1)
         player.close()
-        assert player.name == word
+        assert player.name == spec
 
 
 def test_a_bad_checkpoint_is_left_out_and_told_of(run: Path) -> None:
@@ -109,9 +110,9 @@ def test_a_bad_checkpoint_is_left_out_and_told_of(run: Path) -> None:
 def test_without_a_good_checkpoint_nothing_is_measured(run: Path, tmp_path: Path) -> None:
     for path in list_checkpoints(run / "checkpoints"):
         (path / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(KeiseiError, match=r"can be measured:\n(.*truncated.*\n?){4}$"):
+    with pytest.raises(KeiseiError, match=r"can be loaded:\n(.*truncated.*\n?){4}$"):
         measured(run)
-    with pytest.raises(KeiseiError, match="can be measured: there is none"):
+    with pytest.raises(KeiseiError, match="can be loaded: there are none"):
         measured(tmp_path / "nothing")
 
 

@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from keisei.checkpoints.store import CheckpointError, list_checkpoints, save_checkpoint
-from keisei.network.loading import read_network
+from keisei.errors import DeviceError
+from keisei.network.loading import device_config, load_network, read_network
+from keisei.network.towers.torch_predictor import TorchPredictor
+from keisei.shogi.vector import VectorShogi
 from keisei.training.trainer import Trainer
-from tests.tiny import agent_of, tiny_config, tiny_trainer
+from tests.tiny import tiny_config, tiny_trainer
 
 
 @pytest.fixture
@@ -23,11 +27,9 @@ def trainer(tmp_path: Path) -> Trainer:
 
 
 def is_the_same(trainer: Trainer, path: Path) -> bool:
-    loaded = read_network(path).model.state_dict()
-    return all(
-        torch.equal(value, loaded[name])
-        for name, value in agent_of(trainer).model.state_dict().items()
-    )
+    loaded, own = read_network(path).weights, trainer.learner.network.weights()
+    assert loaded.keys() == own.keys()
+    return all(np.array_equal(value, loaded[name]) for name, value in own.items())
 
 
 def test_a_run_means_its_newest_checkpoint(trainer: Trainer) -> None:
@@ -37,8 +39,22 @@ def test_a_run_means_its_newest_checkpoint(trainer: Trainer) -> None:
     assert (network.name, network.timestep) == ("run@128", 128)
     assert network.spec.name == "core46"
     assert network.config == trainer.config
-    assert not network.model.training
     assert is_the_same(trainer, run)
+
+
+def test_a_stored_network_is_set_up_to_play(trainer: Trainer) -> None:
+    stored = read_network(trainer.run_directory)
+    network = stored.network(device_config("cpu", 1))
+    assert isinstance(network, TorchPredictor)
+    assert not network.model.training
+    assert (network.spec, network.device, network.threads) == (stored.spec, "cpu", 1)
+    assert all(np.array_equal(network.weights()[k], array) for k, array in stored.weights.items())
+    positions = VectorShogi(3, opening_plies=8).observe()
+    for loaded in (stored.loaded(device_config("cpu", 1)), load_network(trainer.run_directory)):
+        expected = trainer.learner.best_network.predict(positions)
+        assert (loaded.name, loaded.identity) == (stored.name, stored.identity)
+        for got, wanted in zip(loaded.predictor.predict(positions), expected, strict=True):
+            assert np.array_equal(got, wanted)
 
 
 def test_a_checkpoint_can_be_named(trainer: Trainer) -> None:
@@ -63,10 +79,10 @@ def test_averaged_weights_are_preferred(tmp_path: Path) -> None:
     trainer = tiny_trainer(tmp_path, "ppo.ema_decay=0.9")
     trainer.train_step()
     trainer.save()
-    loaded = read_network(tmp_path).model.state_dict()
-    assert agent_of(trainer).average is not None
-    for name, value in agent_of(trainer).average.state_dict().items():
-        assert torch.equal(value, loaded[name])
+    loaded, newest = read_network(tmp_path).weights, trainer.learner.network.weights()
+    for name, value in trainer.learner.best_network.weights().items():
+        assert np.array_equal(value, loaded[name])
+    assert not all(np.array_equal(value, loaded[name]) for name, value in newest.items())
 
 
 def test_a_damaged_checkpoint_is_told_of_and_skipped(
@@ -88,6 +104,14 @@ def test_an_untrained_network_is_never_taken_instead(tmp_path: Path) -> None:
         read_network(tmp_path)
 
 
+def test_a_wrong_device_is_not_blamed_on_the_checkpoint(
+    trainer: Trainer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(DeviceError, match="'cuda:99' is not available"):
+        load_network(trainer.run_directory, device="cuda:99")
+    assert "skipping" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -106,9 +130,9 @@ def test_settings_that_do_not_fit_are_explained(
         tmp_path / "other" / "checkpoints",
         timestep=1,
         update=1,
-        state={"model": agent_of(trainer).model.state_dict()},
+        state={"model": trainer.learner.network.weights()},
         config_json=json.dumps(settings),
         keep=1,
     )
     with pytest.raises(CheckpointError, match=message):
-        read_network(tmp_path / "other")
+        load_network(tmp_path / "other")

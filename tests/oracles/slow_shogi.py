@@ -60,7 +60,7 @@ class SlowShogi:
         return cls(board, hands, side == "b")
 
     def targets(self, square: Square) -> set[Square]:
-        """Where the piece on a square goes, own pieces not excluded."""
+        """Squares that the piece on a square attacks, including those of own pieces."""
         black, kind = self.board[square]
         forward = -1 if black else 1
         reached = {
@@ -83,8 +83,8 @@ class SlowShogi:
             if piece[0] is not black
         )
 
-    def legal_moves(self, *, judge_pawn_drops: bool = True) -> set[str]:
-        return {move for move in self._moves() if self._is_safe(move, judge_pawn_drops)}
+    def legal_moves(self, *, forbid_pawn_drop_mates: bool = True) -> set[str]:
+        return {move for move in self._moves() if self._is_safe(move, forbid_pawn_drop_mates)}
 
     def play(self, move: str) -> "SlowShogi":
         """A new game state after a move (in USI)."""
@@ -162,13 +162,13 @@ class SlowShogi:
             squares = [sq for sq in squares if sq[0] not in files]
         return squares
 
-    def _is_safe(self, move: str, judge_pawn_drops: bool) -> bool:
+    def _is_safe(self, move: str, forbid_pawn_drop_mates: bool) -> bool:
         after = self.play(move)
         if after.in_check(self.black_to_move):
             return False
-        if judge_pawn_drops and move[:2] == "P*" and after.in_check(after.black_to_move):
-            # The defender of a pawn-drop check has no check of its own to answer by pawn drop.
-            return bool(after.legal_moves(judge_pawn_drops=False))
+        if forbid_pawn_drop_mates and move[:2] == "P*" and after.in_check(after.black_to_move):
+            # No pawn drop answers the check of an adjacent pawn: the answers need no such test.
+            return bool(after.legal_moves(forbid_pawn_drop_mates=False))
         return True
 
 

@@ -1,9 +1,9 @@
-"""A game at a table, without a table: moves, taking back, looking, clocks, endings, files."""
+"""The session of a game: moves, taking back, looking back, clocks, endings, files."""
 
 import pytest
 
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
-from keisei.play.session import LONGEST_GAME, End, GameSession, time_left
+from keisei.play.session import MAX_GAME_PLIES, End, GameSession, time_left
 from keisei.play.transfer import (
     FORMATS,
     MAX_GAME_BYTES,
@@ -97,7 +97,7 @@ def test_after_the_end_one_may_take_back_and_go_on() -> None:
     assert session.is_persons_turn
 
 
-def test_walking_through_the_game() -> None:
+def test_showing_earlier_positions() -> None:
     session = GameSession("startpos moves " + " ".join(LINE))
     revision = session.revision
     for ply in (0, 3, 5, 99, -1):
@@ -149,7 +149,7 @@ def test_repetition_and_length_are_judged() -> None:
     first = format_sfen(GameSession().game.start).replace(" 1", " 400")
     session = GameSession(first)
     assert session.end is None
-    assert session.game.ply_limit == 399 + LONGEST_GAME
+    assert session.game.ply_limit == 399 + MAX_GAME_PLIES
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,9 @@ def test_a_clock_that_is_stopped_keeps_what_was_used() -> None:
     session.stop_clock()
     session.push("3c3d")
     hand.seconds += 100
-    assert str(session.time_left(BLACK)) == "0:10", "it is another's turn, but nobody started it"
+    assert str(session.time_left(BLACK)) == "0:10", (
+        "the turn has changed, but the clock was not started"
+    )
 
 
 def test_another_strength_gives_no_time_back() -> None:
@@ -227,7 +229,7 @@ def test_another_strength_gives_no_time_back() -> None:
     session = GameSession(people={BLACK}, limit=TimeLimit(main=0, byoyomi=10), now=hand)
     for strength in ("weak", "strong"):
         hand.seconds += 9
-        session.seat({BLACK}, {"white": strength})
+        session.change_players({BLACK}, {"white": strength})
     assert session.has_lost_on_time
 
 
@@ -311,7 +313,7 @@ def test_names_that_shift_jis_lacks_are_written_in_utf8() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"hello", b"\xff\xfe\x00", b"position startpos moves 1a1b"])
 @pytest.mark.parametrize("name", ["", "game.kif", "game.csa", "game.sfen"])
-def test_what_is_no_game_is_told(data: bytes, name: str) -> None:
+def test_invalid_files_are_refused(data: bytes, name: str) -> None:
     with pytest.raises(KeiseiError):
         read_session(data, name)
 
@@ -323,7 +325,7 @@ def test_other_files_are_no_games() -> None:
         write_session(GameSession(), "exe")
 
 
-def test_a_record_is_walked_through_with_its_end() -> None:
+def test_a_record_keeps_its_end() -> None:
     handicap = HANDICAPS["二枚落ち"]
     record = GameRecord(
         handicap,
@@ -337,13 +339,13 @@ def test_a_record_is_walked_through_with_its_end() -> None:
     assert session.record() == record
 
 
-def test_what_is_too_long_is_refused() -> None:
-    moves = GameRecord.from_moves(SHUFFLE * (LONGEST_GAME // 4 + 1)).moves
-    with pytest.raises(KeiseiError, match=f"up to {LONGEST_GAME}"):
+def test_a_game_that_is_too_long_is_refused() -> None:
+    moves = GameRecord.from_moves(SHUFFLE * (MAX_GAME_PLIES // 4 + 1)).moves
+    with pytest.raises(KeiseiError, match=f"up to {MAX_GAME_PLIES}"):
         GameSession.from_record(GameRecord(moves=moves))
-    usi = "startpos moves " + " ".join(SHUFFLE * (LONGEST_GAME // 4))
-    assert GameSession(usi).length == LONGEST_GAME
-    with pytest.raises(KeiseiError, match=f"{LONGEST_GAME + 1} moves; up to {LONGEST_GAME}"):
+    usi = "startpos moves " + " ".join(SHUFFLE * (MAX_GAME_PLIES // 4))
+    assert GameSession(usi).length == MAX_GAME_PLIES
+    with pytest.raises(KeiseiError, match=f"{MAX_GAME_PLIES + 1} moves; up to {MAX_GAME_PLIES}"):
         GameSession(f"{usi} {SHUFFLE[0]}")
 
 

@@ -36,11 +36,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opponent(run: Path) -> Opponent:
-    return Opponent.named(str(run))
+    return Opponent.from_spec(str(run))
 
 
 def typed(*lines: str) -> Callable[[str], str]:
-    """Somebody who types these lines and then leaves."""
+    """Type these lines, then leave."""
     left = list(lines)
 
     def ask(prompt: str) -> str:
@@ -51,7 +51,7 @@ def typed(*lines: str) -> Callable[[str], str]:
     return ask
 
 
-def table(
+def game_against(
     opponent: Opponent, *, color: Color = Color.BLACK, sfen: str = "startpos"
 ) -> tuple[TerminalGame, io.StringIO]:
     shown = io.StringIO()
@@ -61,7 +61,7 @@ def table(
 
 
 def test_moves_are_answered(opponent: Opponent) -> None:
-    game, shown = table(opponent)
+    game, shown = game_against(opponent)
     assert game.play(typed("7g7f", "2g2f")) is None, "left in the middle"
     assert len(game.game.moves) == 4
     assert game.game.moves[0].usi == "7g7f"
@@ -70,14 +70,14 @@ def test_moves_are_answered(opponent: Opponent) -> None:
 
 
 def test_with_white_the_network_begins(opponent: Opponent) -> None:
-    game, shown = table(opponent, color=Color.WHITE)
+    game, shown = game_against(opponent, color=Color.WHITE)
     game.play(typed())
     assert len(game.game.moves) == 1
     assert "You are White" in shown.getvalue()
 
 
 def test_a_mate_ends_the_game(opponent: Opponent, tmp_path: Path) -> None:
-    game, shown = table(opponent, sfen=MATE_FOR_BLACK)
+    game, shown = game_against(opponent, sfen=MATE_FOR_BLACK)
     record = tmp_path / "won.csa"
     verdict = game.play(typed("G*5b", "save nowhere.txt", f"save {record}", ""))
     assert verdict == "You win: checkmate."
@@ -86,13 +86,13 @@ def test_a_mate_ends_the_game(opponent: Opponent, tmp_path: Path) -> None:
 
 
 def test_the_network_mates_when_it_can(opponent: Opponent) -> None:
-    game, _ = table(opponent, sfen=MATE_FOR_WHITE)
+    game, _ = game_against(opponent, sfen=MATE_FOR_WHITE)
     assert game.play(typed()) == "You lose: checkmate."
     assert game.game.moves[-1].usi == "G*5h"
 
 
-def test_mistakes_are_told_and_asked_again(opponent: Opponent) -> None:
-    game, shown = table(opponent)
+def test_mistakes_are_explained(opponent: Opponent) -> None:
+    game, shown = game_against(opponent)
     game.play(typed("7g7e", "nonsense", "", "save", "save game.txt", "back", "declare", "7g7f"))
     assert len(game.game.moves) == 2
     text = shown.getvalue()
@@ -103,8 +103,8 @@ def test_mistakes_are_told_and_asked_again(opponent: Opponent) -> None:
     assert "not fulfilled" in text
 
 
-def test_words_that_can_be_typed(opponent: Opponent, tmp_path: Path) -> None:
-    game, shown = table(opponent)
+def test_commands_that_can_be_typed(opponent: Opponent, tmp_path: Path) -> None:
+    game, shown = game_against(opponent)
     record = tmp_path / "game.kif"
     verdict = game.play(
         typed("help", "moves", "hint", "7g7f", f"save {record}", "back", "2g2f", "resign")
@@ -122,23 +122,23 @@ def test_words_that_can_be_typed(opponent: Opponent, tmp_path: Path) -> None:
 
 def test_a_win_can_be_declared(opponent: Opponent) -> None:
     sfen = "K+R+R+B+BGGGG/SSSS5/9/9/9/9/9/9/8k b 18P4L4N 1"
-    game, _ = table(opponent, sfen=sfen)
+    game, _ = game_against(opponent, sfen=sfen)
     assert game.play(typed("declare")) == "You win: declaration."
 
 
 def test_probabilities_are_a_distribution_over_legal_moves(opponent: Opponent) -> None:
-    thought = opponent.think(ShogiGame())
-    assert thought is not None
-    assert len(thought.candidates) == 30
-    probabilities = [candidate.probability for candidate in thought.candidates]
+    analysis = opponent.analyze(ShogiGame())
+    assert analysis is not None
+    assert len(analysis.candidates) == 30
+    probabilities = [candidate.probability for candidate in analysis.candidates]
     assert sum(probabilities) == pytest.approx(1.0, abs=1e-4)
     assert probabilities == sorted(probabilities, reverse=True)
-    assert -1.0 <= thought.value <= 1.0
+    assert -1.0 <= analysis.value <= 1.0
 
 
 def test_temperature_gives_variety(run: Path) -> None:
-    def played(word: str, times: int) -> set[object]:
-        opponent = Opponent.named(f"{run}:policy,{word}", seed=0)
+    def played(setting: str, times: int) -> set[object]:
+        opponent = Opponent.from_spec(f"{run}:policy,{setting}", seed=0)
         return {opponent.choose(ShogiGame()) for _ in range(times)}
 
     best = played("temperature=0", 5)
@@ -147,16 +147,16 @@ def test_temperature_gives_variety(run: Path) -> None:
     assert played("temperature=1e-6", 5) == best
 
 
-def test_bots_play_too_and_have_no_opinion() -> None:
-    game, shown = table(Opponent.named("random", seed=1))
+def test_bots_play_too_and_give_no_hints() -> None:
+    game, shown = game_against(Opponent.from_spec("random", seed=1))
     game.play(typed("hint", "7g7f"))
     assert len(game.game.moves) == 2
-    assert "random has no opinion" in shown.getvalue()
+    assert "random has no network" in shown.getvalue()
     assert "of the points" not in shown.getvalue()
 
 
 def test_hints_are_probabilities(opponent: Opponent) -> None:
-    game, shown = table(opponent)
+    game, shown = game_against(opponent)
     game.play(typed("hint"))
     shares = [int(share) for share in re.findall(r"(-?\d+)%", shown.getvalue())]
     assert len(shares) == 5
@@ -176,7 +176,7 @@ def test_the_opponent_may_end_the_game(
     opponent: Opponent, monkeypatch: pytest.MonkeyPatch, answer: Ending, verdict: str
 ) -> None:
     monkeypatch.setattr(opponent, "choose", lambda game: answer)
-    game, _ = table(opponent)
+    game, _ = game_against(opponent)
     assert game.play(typed("7g7f")) == verdict
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import MatchSettings, play_match
-from keisei.players.bots import AlphaBetaPlayer, Careless, GreedyPlayer
+from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomizedPlayer
 from keisei.players.player import Player
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.material import PIECE_POINTS
@@ -63,7 +63,9 @@ def test_a_careless_player_is_weaker_by_its_share_of_random_moves() -> None:
     best = GreedyPlayer().choose(env, np.arange(1), np.random.default_rng(0))[0]
     games = np.arange(400)
     for share, least, most in ((0.0, 400, 400), (0.5, 180, 265), (1.0, 20, 70)):
-        legal_indices = Careless(GreedyPlayer(), share).choose(env, games, np.random.default_rng(1))
+        legal_indices = RandomizedPlayer(GreedyPlayer(), share).choose(
+            env, games, np.random.default_rng(1)
+        )
         assert least <= (legal_indices == best).sum() <= most
         assert (legal_indices < env.legal_counts[games]).all()
 
@@ -71,14 +73,14 @@ def test_a_careless_player_is_weaker_by_its_share_of_random_moves() -> None:
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_shares_that_cannot_be_are_refused(share: float) -> None:
     with pytest.raises(KeiseiError, match="from 0 to 1"):
-        Careless(GreedyPlayer(), share)
+        RandomizedPlayer(GreedyPlayer(), share)
 
 
 def test_names_say_what_was_set() -> None:
     assert AlphaBetaPlayer(2).name == "alphabeta:2"
     player = AlphaBetaPlayer(3, quiet_plies=4, margin=20)
     assert player.identity == "alphabeta:3,quiet=4,margin=20 v1"
-    assert Careless(player, 0.25).name == "alphabeta:3,quiet=4,margin=20,random=0.25"
+    assert RandomizedPlayer(player, 0.25).name == "alphabeta:3,quiet=4,margin=20,random=0.25"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every word that names a player, and what is said about those that name none."""
+"""Every kind of player spec, and the messages for invalid ones."""
 
 import shutil
 import sys
@@ -13,11 +13,11 @@ from keisei.network.loading import read_network
 from keisei.network.onnx.onnx_export import export_onnx
 from keisei.players.bots import (
     AlphaBetaPlayer,
-    Careless,
     GreedyPlayer,
+    RandomizedPlayer,
     RandomPlayer,
 )
-from keisei.players.network_players import PolicyPlayer, SearchPlayer
+from keisei.players.network import PolicyPlayer, SearchPlayer
 from keisei.players.spec import PlayerSpecError, make_player, open_players
 from keisei.players.usi_player import UsiPlayer
 from keisei.shogi.vector import VectorShogi
@@ -32,19 +32,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("word", "kind", "name"),
+    ("spec", "kind", "name"),
     [
         ("random", RandomPlayer, "random"),
         ("greedy", GreedyPlayer, "greedy"),
-        ("greedy,random=0.5", Careless, "greedy,random=0.5"),
+        ("greedy,random=0.5", RandomizedPlayer, "greedy,random=0.5"),
         ("alphabeta:2", AlphaBetaPlayer, "alphabeta:2"),
         ("alphabeta:2,random=0", AlphaBetaPlayer, "alphabeta:2"),
-        ("alphabeta:2,random=0.3", Careless, "alphabeta:2,random=0.3"),
+        ("alphabeta:2,random=0.3", RandomizedPlayer, "alphabeta:2,random=0.3"),
         ("alphabeta:1, quiet=4 ,margin=30", AlphaBetaPlayer, "alphabeta:1,quiet=4,margin=30"),
     ],
 )
-def test_bots(word: str, kind: type, name: str) -> None:
-    with closing(make_player(word, threads=1)) as player:
+def test_bots(spec: str, kind: type, name: str) -> None:
+    with closing(make_player(spec, threads=1)) as player:
         assert isinstance(player, kind)
         assert player.name == player.identity.replace(" v1", "") == name
 
@@ -92,9 +92,9 @@ def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_exported_networks(
     run: Path, exported: Path, settings: str, kind: type, suffix: str, identity_suffix: str
 ) -> None:
-    """They are called and play as those of the run."""
-    words = [f"{path}{settings}" for path in (run, exported)]
-    with open_players(words, threads=1) as (original, player):
+    """They have the name of the run's network and play the same moves."""
+    specs = [f"{path}{settings}" for path in (run, exported)]
+    with open_players(specs, threads=1) as (original, player):
         assert isinstance(player, kind)
         assert player.name == f"mine@128.onnx{suffix}"
         assert player.identity.startswith("mine@128.onnx#")
@@ -131,22 +131,22 @@ def test_engines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "message"),
+    ("spec", "message"),
     [
-        ("", "'' names no player; a player is random, greedy"),
+        ("", "'' is not a player; a player is random, greedy"),
         ("nobody", "there is no run or checkpoint nobody; a player is random, greedy"),
         ("no/where", "there is no run or checkpoint no/where"),
         ("nobody.onnx", "cannot read nobody.onnx: .*; a player is random, greedy"),
         ("no/where.onnx:search=4", "cannot read no.where.onnx"),
-        ("random,rng_states=1", "there is no setting rng_states; there is none"),
-        ("greedy,", "'' is no setting; settings are name=value"),
-        ("greedy,fast", "'fast' is no setting; settings are name=value"),
-        ("alphabeta", "how deep[?] alphabeta:2 looks two plies ahead"),
-        ("alphabeta:deep", "how deep[?]"),
+        ("random,luck=1", "there is no setting luck; there is none"),
+        ("greedy,", "'' is not a setting; settings are name=value"),
+        ("greedy,fast", "'fast' is not a setting; settings are name=value"),
+        ("alphabeta", "the depth is missing; alphabeta:2 searches two plies"),
+        ("alphabeta:deep", "the depth is missing"),
         ("alphabeta:0", "1 to [0-9]+ plies ahead, not 0"),
         ("alphabeta:1,quiet=some", "quiet=some is not understood"),
         ("alphabeta:1,depth=2", "there is no setting depth; there is quiet"),
-        ("usi:", "which program[?] For example usi:fairy-stockfish"),
+        ("usi:", "the command is missing; for example usi:fairy-stockfish"),
         ("usi:'engine", "No closing quotation"),
         ("usi:engine,depth=1,nodes=0", "nodes of an engine is 0, it must be at least 1"),
         ("usi:engine,depth=deep", "depth=deep is not understood"),
@@ -156,9 +156,9 @@ def test_engines() -> None:
         (f"{STUB},No Such Option=1,processes=1", "No Such Option"),
     ],
 )
-def test_words_that_name_nobody(word: str, message: str) -> None:
+def test_invalid_specs(spec: str, message: str) -> None:
     with pytest.raises(KeiseiError, match=message):
-        make_player(word, threads=1)
+        make_player(spec, threads=1)
 
 
 @pytest.mark.parametrize(

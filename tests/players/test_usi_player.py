@@ -129,7 +129,7 @@ def test_an_engine_that_dies_loses_that_game_and_is_replaced(
 
 
 def test_an_engine_that_hangs_loses_that_game(processes: Processes) -> None:
-    settings = stub("hangs-at-go", move_seconds=0.2)
+    settings = stub("hangs-at-go", move_timeout=0.2)
     with UsiPlayer(settings, processes=2) as player:
         assert chosen(player, VectorShogi(4)) == [FAILED] * 4
         with pytest.raises(UsiEngineError, match="given up after 3 processes that failed"):
@@ -138,7 +138,7 @@ def test_an_engine_that_hangs_loses_that_game(processes: Processes) -> None:
 
 
 def test_failures_are_counted_in_a_row() -> None:
-    with UsiPlayer(stub("hangs-as-black", move_seconds=0.5), processes=1) as player:
+    with UsiPlayer(stub("hangs-as-black", move_timeout=0.5), processes=1) as player:
         for _ in range(2):
             assert chosen(player, VectorShogi(2)) == [FAILED, FAILED]
             assert chosen(player, after("7g7f")) == ["3c3d"]
@@ -147,7 +147,7 @@ def test_failures_are_counted_in_a_row() -> None:
 def test_mistakes_show_when_the_player_is_made() -> None:
     with pytest.raises(UsiEngineError, match="it has no option 'Depth'"):
         UsiPlayer(stub("", ("Depth", "1")))
-    with pytest.raises(UsiEngineError, match="no program no-such-engine"):
+    with pytest.raises(UsiEngineError, match="program no-such-engine not found"):
         UsiPlayer(replace(stub(), command=("no-such-engine",)))
     with pytest.raises(KeiseiError, match="at least 1 process, not 0"):
         UsiPlayer(stub(), processes=0)
@@ -157,7 +157,7 @@ def test_a_closed_player_does_not_play() -> None:
     player = UsiPlayer(stub(), processes=2)
     player.close()
     player.close()
-    with pytest.raises(UsiEngineError, match="after it was closed"):
+    with pytest.raises(UsiEngineError, match="the engine was closed"):
         chosen(player, VectorShogi(2))
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,26 +13,26 @@ from keisei.errors import KeiseiError
 from keisei.network.towers.device import Compute
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.distributed import Ranks, require_launched
-from keisei.ppo.learner import LearnSettings
-from keisei.ppo.minibatch import Minibatch
-from keisei.training.trainer import Trainer
+from keisei.ppo.distributed import TorchRanks
+from keisei.ppo.learner import LearnSettings, Ranks, require_launched
+from keisei.ppo.losses import Minibatch
+from tests.ppo.practice import Practice
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
-from tests.tiny import agent_of, tiny_config, tiny_trainer
+from tests.tiny import tiny_config
 
 GAMES, PLIES = 8, 24
 
 
-def filled_buffer(trainer: Trainer) -> ExperienceBuffer:
+@pytest.fixture
+def practice() -> Practice:
     """A rollout with forced moves, that is with samples that count for the value only."""
-    buffer = trainer.buffer
-    trainer.selfplay.collect(buffer, trainer.timer)
-    buffer.finish(gamma=0.99, gae_lambda=0.9)
+    practice = Practice(*config_of())
+    buffer = practice.play()
     random = np.random.default_rng(5)
     buffer.advantages[...] = random.normal(0.3, 2.0, buffer.advantages.shape)
     buffer.returns[...] = random.uniform(-1.0, 1.0, buffer.returns.shape)
     buffer.learns_policy[...] = random.random(buffer.learns_policy.shape) < 0.7
-    return buffer
+    return practice
 
 
 def part_of(whole: ExperienceBuffer, rank: int, size: int) -> ExperienceBuffer:
@@ -59,22 +58,21 @@ def config_of(*overrides: str) -> tuple[str, ...]:
 
 
 def learned(
-    trainer: Trainer,
+    practice: Practice,
     size: int,
     *overrides: str,
     prepare: Callable[[PPOAgent, int, ExperienceBuffer], None] = lambda agent, rank, buffer: None,
 ) -> list[PPOAgent]:
-    """Agents after one update from the rollout of `trainer`, of which each rank has a part."""
-    whole = trainer.buffer
+    """Agents after one update from the rollout, of which each rank has a part."""
+    whole, start = practice.buffer, practice.agent
     config = tiny_config(*config_of(*overrides))
     ranks = make_ranks(size)
     agents = []
     for rank in ranks:  # one after the other: they set torch's global seed
-        agent = PPOAgent(
-            config, agent_of(trainer).compute, trainer.spec, np.random.default_rng(rank.rank), rank
-        )
-        for network in (agent.model, agent.best_network.model):
-            network.load_state_dict(agent_of(trainer).model.state_dict())
+        random = np.random.default_rng(rank.rank)
+        agent = PPOAgent(config, start.compute, start.spec, random, rank)
+        for model in (agent.model, agent.best_network.model):
+            model.load_state_dict(start.model.state_dict())
         agents.append(agent)
     parts = [part_of(whole, rank.rank, size) for rank in ranks]
     for agent, rank, part in zip(agents, ranks, parts, strict=True):
@@ -94,30 +92,26 @@ def together(agents: list[PPOAgent], do: Callable[[PPOAgent], None]) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_ranks_take_the_step_that_one_takes_with_all_samples(tmp_path: Path, size: int) -> None:
+def test_ranks_take_the_step_that_one_takes_with_all_samples(practice: Practice, size: int) -> None:
     """Also where they learn the policy from unequally many samples, and are scaled by them."""
-    trainer = tiny_trainer(tmp_path, *config_of())
-    filled_buffer(trainer)
-    alone = learned(trainer, 1)[0]
-    for agent in learned(trainer, size):
-        assert agent.fingerprint != agent_of(trainer).fingerprint, "something was learned"
+    alone = learned(practice, 1)[0]
+    for agent in learned(practice, size):
+        assert agent.fingerprint != practice.agent.fingerprint, "something was learned"
         for one, many in zip(alone.model.parameters(), agent.model.parameters(), strict=True):
             assert one.grad is not None
             assert many.grad is not None
             assert torch.allclose(one.grad, many.grad, rtol=1e-4, atol=1e-7)
 
 
-def test_ranks_keep_the_same_weights_bit_by_bit(tmp_path: Path) -> None:
-    trainer = tiny_trainer(tmp_path, *config_of())
-    filled_buffer(trainer)
-    agents = learned(trainer, 2, "ppo.minibatch_size=16", "ppo.epochs=2", "ppo.ema_decay=0.9")
+def test_ranks_keep_the_same_weights_bit_by_bit(practice: Practice) -> None:
+    agents = learned(practice, 2, "ppo.minibatch_size=16", "ppo.epochs=2", "ppo.ema_decay=0.9")
     assert agents[0].fingerprint == agents[1].fingerprint
     for a, b in zip(*(agent.best_network.model.parameters() for agent in agents), strict=True):
         assert torch.equal(a, b)
 
 
 def test_what_overflows_in_one_rank_is_skipped_in_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    practice: Practice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a scaler, as for float16; autocast itself is left out: not every CPU survives it."""
     monkeypatch.setattr(Compute, "autocast", lambda self: nullcontext())
@@ -128,28 +122,24 @@ def test_what_overflows_in_one_rank_is_skipped_in_all(
             parameter = next(agent.model.parameters())
             parameter.register_hook(lambda gradient: gradient * torch.inf)  # type: ignore[no-untyped-call]
 
-    trainer = tiny_trainer(tmp_path, *config_of())
-    filled_buffer(trainer)
-    agents = learned(trainer, 2, prepare=overflow_in_the_second)
+    agents = learned(practice, 2, prepare=overflow_in_the_second)
     for agent in agents:
-        assert agent.fingerprint == agent_of(trainer).fingerprint, "nothing was changed"
+        assert agent.fingerprint == practice.agent.fingerprint, "nothing was changed"
         assert agent.scaler.get_scale() == 2.0**15, "and the scale lowered"
 
 
-def test_a_loss_that_is_no_number_in_one_rank_is_skipped_in_all(tmp_path: Path) -> None:
+def test_a_non_finite_loss_in_one_rank_is_skipped_in_all(practice: Practice) -> None:
     def spoil_the_second(agent: PPOAgent, rank: int, buffer: ExperienceBuffer) -> None:
         if rank == 1:
             buffer.returns[...] = np.nan
 
-    trainer = tiny_trainer(tmp_path, *config_of())
-    filled_buffer(trainer)
-    for agent in learned(trainer, 2, prepare=spoil_the_second):
-        assert agent.fingerprint == agent_of(trainer).fingerprint
+    for agent in learned(practice, 2, prepare=spoil_the_second):
+        assert agent.fingerprint == practice.agent.fingerprint
         assert agent.state()["bad_minibatches"] == 1
 
 
 def test_memory_that_runs_out_in_one_rank_makes_all_minibatches_smaller(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    practice: Practice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = PPOAgent._loss
 
@@ -159,32 +149,26 @@ def test_memory_that_runs_out_in_one_rank_makes_all_minibatches_smaller(
         return real(agent, minibatch, *rest)
 
     monkeypatch.setattr(PPOAgent, "_loss", small_memory)
-    trainer = tiny_trainer(tmp_path, *config_of())
-    filled_buffer(trainer)
-    agents = learned(trainer, 2, "ppo.minibatch_size=auto")
+    agents = learned(practice, 2, "ppo.minibatch_size=auto")
     assert [agent.minibatch_size for agent in agents] == [32, 32]
-    assert agents[0].fingerprint == agents[1].fingerprint != agent_of(trainer).fingerprint
+    assert agents[0].fingerprint == agents[1].fingerprint != practice.agent.fingerprint
 
 
 def test_weights_that_drifted_apart_come_together_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    practice: Practice, caplog: pytest.LogCaptureFixture
 ) -> None:
-    trainer = tiny_trainer(tmp_path, *config_of())
-    filled_buffer(trainer)
-    agents = learned(trainer, 2)
+    agents = learned(practice, 2)
     together(agents, PPOAgent.stay_together)
     assert caplog.text == ""
     with torch.no_grad():
         next(agents[1].model.parameters()).mul_(1.0 + 1e-6)
     together(agents, PPOAgent.stay_together)
-    assert "no longer the same" in caplog.text
+    assert "have diverged" in caplog.text
     assert agents[0].fingerprint == agents[1].fingerprint
 
 
-def test_ranks_with_and_without_a_scaler_do_not_learn_together(tmp_path: Path) -> None:
-    trainer = tiny_trainer(tmp_path, *config_of())
-    filled_buffer(trainer)
-    agents = learned(trainer, 2)
+def test_ranks_with_and_without_a_scaler_do_not_learn_together(practice: Practice) -> None:
+    agents = learned(practice, 2)
     agents[1].compute = replace(agents[1].compute, autocast_dtype=torch.float16)
     with pytest.raises(KeiseiError, match=r"device\.mixed_precision"):
         together(agents, PPOAgent.join_ranks)
@@ -212,8 +196,8 @@ def test_ranks_agree() -> None:
     assert run_all(make_ranks(3), ask) == [expected] * 3
 
 
-def test_one_rank_asks_nobody() -> None:
-    alone = Ranks()
+@pytest.mark.parametrize("alone", [Ranks(), TorchRanks()], ids=["of any learner", "of torch"])
+def test_one_rank_waits_for_no_other(alone: Ranks) -> None:
     assert alone.is_first
     assert alone.all_min(3) == 3
     assert alone.any(True)
@@ -222,12 +206,16 @@ def test_one_rank_asks_nobody() -> None:
     assert alone.means([2.0]) == [2.0]
     assert alone.all_gather("x") == ["x"]
     assert alone.broadcast("y") == "y"
+    alone.leave()
+
+
+def test_one_rank_keeps_its_gradients_and_weights() -> None:
+    alone = TorchRanks()
     layer = torch.nn.Linear(2, 2)
     layer(torch.ones(2)).sum().backward()
     before = [p.grad.clone() for p in layer.parameters() if p.grad is not None]
     alone.average_gradients(layer.parameters())
     alone.broadcast_weights(layer)
-    alone.leave()
     assert all(map(torch.equal, before, (p.grad for p in layer.parameters())))  # type: ignore[arg-type]
 
 

@@ -72,7 +72,7 @@ def over_words(function: Callable[[Any, Any], Any]) -> Callable[[Any], None]:
 
 
 def to_number(function: Callable[[Any, Any], Any]) -> Callable[[Any], int]:
-    """The same for a function whose result is a number."""
+    """`function` compiled, with a number as its result: ``f([0], [1])``."""
     compiled = numba.njit(function)
 
     def run(words: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 from keisei.constants import HAND_LIMITS
 from keisei.shogi import features
 from keisei.shogi.features import (
+    FEATURE_SPECS,
     UnknownFeatureError,
     feature_spec,
     register_feature,
@@ -32,7 +33,7 @@ SIZES = {
 
 
 def slow_planes(game: ShogiGame) -> npt.NDArray[np.float32]:
-    """``core46+all``, plane by plane, from what `ShogiGame` tells about the position."""
+    """``core46+all``, plane by plane, from the properties of `ShogiGame`."""
     mover = game.turn
     diagram = game.diagram
     planes = np.zeros((132, 9, 9), dtype=np.float32)
@@ -123,9 +124,9 @@ def test_a_batch_into_a_given_buffer_in_every_type() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("core45", "starts with one of core46"),
-        ("", "starts with one of core46"),
-        ("check", "starts with one of core46"),
+        ("core45", "start with one of core46"),
+        ("", "start with one of core46"),
+        ("check", "start with one of core46"),
         ("core46+chess", "no option 'chess'"),
         ("core46+check+check", "twice"),
         ("core46+all+check", "'all' includes"),
@@ -153,11 +154,12 @@ def test_a_wrong_buffer_is_refused(out: npt.NDArray[np.float32]) -> None:
 
 @pytest.fixture
 def clean_registry() -> Iterator[None]:
-    before = dict(features._registry)
+    known, specs = dict(features._features), dict(FEATURE_SPECS)
     yield
-    features._registry.clear()
-    features._registry.update(before)
-    feature_spec.cache_clear()
+    features._features.clear()
+    features._features.update(known)
+    FEATURE_SPECS.clear()
+    FEATURE_SPECS.update(specs)
 
 
 @pytest.mark.usefixtures("clean_registry")
@@ -174,5 +176,6 @@ def test_a_new_feature_is_one_registered_function() -> None:
     assert (without[0, -1] == 0).all()
     assert feature_spec("core46+all").num_planes == 132, "a plug-in must not change stored names"
     assert registered_features()[-1].name == "gold_in_hand"
-    with pytest.raises(ValueError, match="not free"):
+    assert FEATURE_SPECS["core46+gold_in_hand"].num_planes == 47
+    with pytest.raises(ValueError, match="cannot be named"):
         register_feature("gold_in_hand", ["again"])(write)

@@ -1,4 +1,4 @@
-"""`ShogiGame`: playing, undoing, and what it says about illegal moves."""
+"""`ShogiGame`: playing, undoing, and the reasons why moves are illegal."""
 
 import random
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_playing_and_taking_back() -> None:
     for move, sfen in zip(reversed(moves), reversed(sfens), strict=True):
         assert game.pop().usi == move
         assert game.sfen() == sfen
-    with pytest.raises(IndexError, match="no move to take back"):
+    with pytest.raises(IndexError, match="no move to undo"):
         game.pop()
 
 
@@ -173,7 +173,7 @@ def test_repr_names_unusual_settings() -> None:
 
 
 def test_plies_are_counted_up_to_a_limit() -> None:
-    with pytest.raises(IllegalPositionError, match="move number 70000"):
+    with pytest.raises(IllegalPositionError, match="move number is 70000"):
         ShogiGame(replace(ShogiGame().diagram, move_number=70_000))
     game = ShogiGame()
     game.position.ply = game.position.start_ply = 65_535

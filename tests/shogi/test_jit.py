@@ -1,6 +1,7 @@
-"""The kernel decorator: where machine code is kept, and what it must not mix up."""
+"""The kernel decorators: the cache directory, and when machine code is compiled again."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -10,7 +11,11 @@ from pathlib import Path
 import numba
 import numpy as np
 import numpy.typing as npt
+import platformdirs
 import pytest
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
+from platformdirs.windows import Windows
 
 from keisei.shogi import jit as jit_module
 from keisei.shogi.jit import cache_directory, jit, jit_inner
@@ -26,7 +31,7 @@ FindCache = Callable[[], Path]
 
 @pytest.fixture
 def find_cache() -> Iterator[FindCache]:
-    """Look for the cache directory anew; afterwards the next user does so too."""
+    """Look for the cache directory again; afterwards the next caller does so too."""
 
     def find() -> Path:
         cache_directory.cache_clear()
@@ -38,7 +43,7 @@ def find_cache() -> Iterator[FindCache]:
 
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The system's temporary directory, in a place where only it can be written."""
+    """The system's temporary directory, while the user's cache directory can't be written."""
     blocked = tmp_path / "file"
     blocked.write_text("not a directory")
     monkeypatch.setenv("KEISEI_CACHE_DIR", str(blocked))
@@ -46,6 +51,11 @@ def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     directory.mkdir()
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(directory))
     return directory
+
+
+def set_home(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(home))
 
 
 def test_the_cache_directory_carries_the_hash_of_the_sources(
@@ -117,7 +127,7 @@ def test_the_temporary_cache_is_for_this_user_only(find_cache: FindCache, tempor
 def test_a_temporary_cache_that_others_could_fill_is_refused(
     prepared: str, find_cache: FindCache, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Numba unpickles what it finds there: that would run the code of whoever wrote it."""
+    """Numba unpickles the files of its cache: those of another user could run any code."""
     prepared_root = temporary / f"keisei-cache-{os.geteuid()}"
     if prepared == "as a link":
         (temporary / "elsewhere").mkdir()
@@ -159,20 +169,17 @@ def test_empty_and_relative_variables_count_as_not_set(
 ) -> None:
     monkeypatch.delenv("KEISEI_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(platformdirs, "PlatformDirs", Unix)
+    set_home(monkeypatch, tmp_path)
     monkeypatch.setenv(variable, value)
     assert jit_module._user_cache() == tmp_path / ".cache" / "keisei"
 
 
-def test_a_user_without_a_home_has_a_cache_too(
+def test_a_user_without_a_home_directory_has_a_cache_too(
     find_cache: FindCache, temporary: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", homeless)
-    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platformdirs, "PlatformDirs", Unix)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as it does without a home
     monkeypatch.delenv("KEISEI_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert find_cache().is_relative_to(tmp_path / "xdg" / "keisei")
@@ -180,21 +187,41 @@ def test_a_user_without_a_home_has_a_cache_too(
     assert find_cache().is_relative_to(temporary)
 
 
-@pytest.mark.parametrize("platform", ["win32", "darwin", "linux"])
+@pytest.mark.parametrize(
+    ("system", "expected"),
+    [(Windows, "local/keisei"), (MacOS, "Library/Caches/keisei"), (Unix, ".cache/keisei")],
+)
 def test_each_system_has_its_own_place_for_caches(
-    platform: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    system: type[platformdirs.PlatformDirs],
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.delenv("KEISEI_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.setattr(sys, "platform", platform)
-    expected = {
-        "win32": tmp_path / "local" / "keisei",
-        "darwin": tmp_path / "Library" / "Caches" / "keisei",
-        "linux": tmp_path / ".cache" / "keisei",
+    monkeypatch.setattr(platformdirs, "PlatformDirs", system)
+    monkeypatch.setattr("platformdirs.windows.get_win_folder", lambda _: str(tmp_path / "local"))
+    set_home(monkeypatch, tmp_path)
+    assert jit_module._user_cache() == tmp_path / expected
+
+
+@posix_only
+def test_xdg_cache_home_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("KEISEI_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert jit_module._user_cache() == tmp_path / "keisei"
+
+
+def test_every_module_with_kernels_is_a_kernel_source() -> None:
+    package = jit_module.PACKAGE
+    sources = {path for pattern in jit_module.KERNEL_SOURCES for path in package.glob(pattern)}
+    users = {
+        path
+        for path in package.rglob("*.py")
+        if re.search(r"^@jit(_inner|_inline)?$", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert jit_module._user_cache() == expected[platform]
+    assert users
+    assert users <= sources
 
 
 @compiled_only

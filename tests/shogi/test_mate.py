@@ -17,21 +17,21 @@ from tests.sampling import IS_COMPILED, sample
 def mate_of(game: ShogiGame) -> int:
     positions = new_positions(1)
     positions[0] = game.position
-    columns = np.zeros(1, dtype=np.int64)
+    legal_indices = np.zeros(1, dtype=np.int64)
     legal = game.legal_actions[None]
     counts = np.array([legal.shape[1]], dtype=np.int32)
-    find_mates(positions, legal, counts, MateScratch.of(1), columns, 0, 1)
+    find_mates(positions, legal, counts, MateScratch.of(1), legal_indices, 0, 1)
     assert positions[0] == game.position
-    return int(columns[0])
+    return int(legal_indices[0])
 
 
 def mates(game: ShogiGame) -> list[int]:
-    """The columns of all moves that give check and leave no answer."""
+    """The legal indices of all moves that give check and leave no answer."""
     found = []
-    for column, action in enumerate(game.legal_actions.tolist()):
+    for legal_index, action in enumerate(game.legal_actions.tolist()):
         game.push_action(action)
         if game.in_check and not game.legal_moves:
-            found.append(column)
+            found.append(legal_index)
         game.pop()
     return found
 
@@ -62,8 +62,8 @@ def test_a_mate_is_found_exactly_where_there_is_one(
 )
 def test_examples(sfen: str, move: str | None) -> None:
     game = ShogiGame(sfen)
-    column = mate_of(game)
-    assert (None if column == NO_MATE else game.legal_moves[column].usi) == move
+    legal_index = mate_of(game)
+    assert (None if legal_index == NO_MATE else game.legal_moves[legal_index].usi) == move
 
 
 @pytest.mark.kernels
@@ -71,7 +71,7 @@ def test_many_games_at_once() -> None:
     env = VectorShogi(sample(200, 8), ply_limit=200, seed=5)
     for _ in range(sample(100, 5)):
         env.step(env.sample_actions())
-    columns = env.mates_in_one()
+    legal_indices = env.mates_in_one()
     for index in range(env.num_games):
-        assert columns[index] == mate_of(env.game(index))
-    assert (columns >= 0).any() or env.num_games < 100
+        assert legal_indices[index] == mate_of(env.game(index))
+    assert (legal_indices >= 0).any() or env.num_games < 100

@@ -66,7 +66,7 @@ def test_a_pawn_drop_may_not_mate(sfen: str, drop: str) -> None:
     assert drop not in usi_moves(game)
     reference = SlowShogi.from_sfen(sfen)
     assert usi_moves(game) == reference.legal_moves()
-    assert drop in reference.legal_moves(judge_pawn_drops=False)
+    assert drop in reference.legal_moves(forbid_pawn_drop_mates=False)
 
 
 @pytest.mark.kernels

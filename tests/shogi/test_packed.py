@@ -77,5 +77,5 @@ def test_damage_is_refused(field: str, value: int) -> None:
         feature_spec("core46").encode(packed)
     with pytest.raises(DamagedPositionError):
         unpack_diagram(packed[1])
-    with pytest.raises(DamagedPositionError, match="another layout"):
+    with pytest.raises(DamagedPositionError, match="have the dtype PACKED"):
         feature_spec("core46").encode(np.zeros(3, dtype=[("board", np.uint8)]).view(np.recarray))

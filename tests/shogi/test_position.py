@@ -7,9 +7,9 @@ import pytest
 
 from keisei.errors import IllegalPositionError
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.legality import from_diagram
 from keisei.shogi.notation.sfen import parse_sfen
-from keisei.shogi.position import POSITION, decode, encode
-from keisei.shogi.setup import from_diagram, to_diagram
+from keisei.shogi.position import POSITION, decode, encode, to_diagram
 from tests.positions import random_endgames, random_games
 from tests.sampling import sample
 
@@ -68,7 +68,7 @@ def test_diagrams_survive_the_record() -> None:
         ("4k3P/9/9/9/9/9/9/9/4K4 b - 1", "pawn on 1a could never move"),
         ("4k4/8N/9/9/9/9/9/9/4K4 b - 1", "knight on 1b could never move"),
         ("4k4/9/9/9/9/9/9/9/4K3l w - 1", "lance on 1i could never move"),
-        ("4k4/9/9/9/9/9/9/9/4K4 b 3R 1", "3 pieces of kind R, a set has 2"),
+        ("4k4/9/9/9/9/9/9/9/4K4 b 3R 1", "3 pieces of kind R, but a set has 2"),
     ],
 )
 def test_positions_that_cannot_be_are_refused(sfen: str, reason: str) -> None:

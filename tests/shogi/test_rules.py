@@ -1,4 +1,4 @@
-"""How games end: by hand-made examples, by a slow reference, by other people's libraries."""
+"""Ends of games: hand-made examples, a slow reference, and other Shogi libraries."""
 
 import itertools
 import random
@@ -57,7 +57,7 @@ def test_perpetual_check_loses_for_the_checker(checker: Color) -> None:
 
 
 def _turned(move: str) -> str:
-    """The same board move seen from the other side."""
+    """A board move turned to the other side's view."""
     files, ranks = "987654321", "ihgfedcba"
     turn = {str(f): files[f - 1] for f in range(1, 10)} | dict(zip("abcdefghi", ranks, strict=True))
     return "".join(turn[letter] for letter in move)
@@ -125,8 +125,8 @@ def test_cycles_agree_with_rsshogi(games: int) -> None:
             board.push_usi(move.usi)
             verdict = str(board.repetition_state())
             seen[verdict] = seen.get(verdict, 0) + 1
-            # An engine looks back a limited number of plies, and takes "the same board with
-            # better hands" for an answer: where it is content, the slow reference judges.
+            # The library looks back a limited number of plies and also reports "the same board
+            # with better hands": in these cases compare with the slow reference.
             if verdict in ("rep_draw", "rep_win", "rep_lose"):
                 assert verdict == _verdict(fast), fast
             elif _verdict(fast) != "rep_none":

@@ -12,6 +12,7 @@ import pytest
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import IllegalMoveError, IllegalPositionError, KeiseiError
+from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
@@ -19,6 +20,7 @@ from keisei.shogi.packed import pack_game
 from keisei.shogi.rules import DeclarationRule, Outcome, Termination
 from keisei.shogi.types import Color
 from keisei.shogi.vector import VectorShogi, VectorStep
+from tests.positions import cycling_games, random_games
 from tests.sampling import sample
 
 ROOK_ENDING = "9/9/9/9/9/9/1R7/9/k3K4 b - 1"
@@ -26,7 +28,7 @@ NEAR_MATE = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 
 
 def run(env: VectorShogi, steps: int) -> list[object]:
-    """Random play: everything that each step says, legal lists cut to their counts."""
+    """Play at random: everything that each step returns, legal lists cut to their counts."""
     return [facts(env.step(env.sample_actions())) for _ in range(steps)]
 
 
@@ -42,7 +44,7 @@ def fields(records: npt.NDArray[Any]) -> list[Any]:
 
 
 def equal(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
-    """Equal in every field (the bytes between fields are nobody's)."""
+    """Whether arrays are equal in every field, ignoring the padding between fields."""
     if first.dtype.names is None:
         return np.array_equal(first, second)
     return fields(first) == fields(second)
@@ -199,7 +201,7 @@ def test_a_state_of_another_environment_is_refused(other: VectorShogi) -> None:
         ("start_indices", None, -1),
         ("final_lengths", None, 10_000),
         ("buffers", None, 3),
-        ("random_states", None, 0),
+        ("rng_states", None, 0),
     ],
 )
 def test_a_damaged_state_is_refused_and_nothing_changes(
@@ -246,7 +248,7 @@ def test_an_illegal_action_is_refused_and_nothing_changes() -> None:
             env.step(tried)
         after = env.state()
         changed = [name for name in before if not equal(before[name], after[name])]
-        assert changed in ([], ["random_states"])  # sampling draws random numbers
+        assert changed in ([], ["rng_states"])  # sampling draws random numbers
 
 
 @pytest.mark.kernels
@@ -267,7 +269,7 @@ def test_an_illegal_action_can_lose_the_game_instead() -> None:
 
 @pytest.mark.parametrize("actions", [[1, 2], [[1, 2, 3]], [0.5, 1, 2], ["7g7f"] * 3, 5], ids=repr)
 def test_actions_of_another_shape_are_refused(actions: object) -> None:
-    with pytest.raises(ValueError, match="needs 3 whole numbers"):
+    with pytest.raises(ValueError, match="needs 3 integers"):
         VectorShogi(3).step(actions)  # type: ignore[arg-type]
 
 
@@ -337,7 +339,7 @@ def test_arrays_are_exposed_without_copies() -> None:
         ({"starts": STARTPOS_SFEN}, ValueError, "a list"),
         ({"starts": ["4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"]}, IllegalPositionError, "checkmate"),
         ({"starts": ["4k4/9/9/9/9/9/9/9/4K4 b - 600"]}, IllegalPositionError, "ply limit of 512"),
-        ({"features": "core47"}, KeiseiError, "starts with one of"),
+        ({"features": "core47"}, KeiseiError, "start with one of"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(
@@ -351,7 +353,7 @@ def test_small_things() -> None:
     env = VectorShogi(2, feature_spec("core46+check"))
     assert repr(env) == "VectorShogi(num_games=2, features='core46+check')"
     assert env.autoreset_mode == "same_step"
-    with pytest.raises(ValueError, match="no game has ended in place 0"):
+    with pytest.raises(ValueError, match="no game has ended at index 0"):
         env.finished_game(0)
 
 
@@ -366,3 +368,72 @@ def test_long_random_play_stays_sound() -> None:
             assert env.packed[number % 1_024] == pack_game(game)[0]
         for i in itertools.islice(np.flatnonzero(env.last_step.terminations), 1):
             assert env.finished_game(int(i)).outcome(claim_declaration=True) == env.outcome(int(i))
+
+
+# ---- from single games ----
+
+
+def replayed(game: ShogiGame, ply_limit: int) -> VectorShogi:
+    """The slow way: every move is played again."""
+    env = VectorShogi(1, starts=[game.start], ply_limit=ply_limit, declaration=DeclarationRule.OFF)
+    for action in game.actions.tolist():
+        env.step([action])
+    return env
+
+
+@pytest.mark.kernels
+def test_games_are_set_up_as_if_they_had_been_played_there() -> None:
+    games = [
+        game.copy()
+        for source in (random_games(4, plies=60), cycling_games(2))
+        for game in itertools.islice(source, 0, sample(90, 3), 3)
+        if game.outcome() is None
+    ]
+    env = VectorShogi.from_games(games, ply_limit=300, declaration=DeclarationRule.OFF)
+    assert len({id(game) for game in games}) == env.num_games == len(games)
+    assert len(env.state()["starts"]) < len(games)
+    for index, game in enumerate(games):
+        alone = replayed(game, 300)
+        expected, found = alone.branches(np.array([0])), env.branches(np.array([index]))
+        length = len(game.actions) + 1
+        assert fields(found.positions) == fields(expected.positions)
+        assert fields(found.packed) == fields(expected.packed)
+        for name in ("keys", "checks"):
+            one, other = getattr(found, name), getattr(expected, name)
+            assert np.array_equal(one[0, :length], other[0, :length])
+        count = int(found.legal_counts[0])
+        assert found.legal_actions[0, :count].tolist() == game.legal_actions.tolist()
+        assert env.game(index).usi_position() == game.usi_position()
+        assert env.last_move(index) == game.last_move
+
+
+@pytest.mark.kernels
+def test_games_that_were_set_up_are_played_on_with_their_history() -> None:
+    shuffle = ["2h3h", "8b7b", "3h2h", "7b8b"]
+    game = ShogiGame("startpos moves " + " ".join((shuffle * 3)[:-1]))
+    env = VectorShogi.from_games([game, ShogiGame()])
+    last = int(next(a for a in env.legal_actions[0] if env_move(env, int(a)) == "7b8b"))
+    step = env.step([last, int(env.legal_actions[1, 0])])
+    assert step.terminations.tolist() == [Termination.REPETITION, 0]
+    assert env.finished_game(0).moves[-1].usi == "7b8b"
+    env.restore(env.state())
+
+
+def env_move(env: VectorShogi, action: int) -> str:
+    return PolicyOutputMapper().move(action, Color(int(env.turns[0]))).usi
+
+
+@pytest.mark.parametrize(
+    ("position", "message"),
+    [
+        (f"sfen {NEAR_MATE} moves G*5b", "game 1 is over: checkmate"),
+        ("startpos moves " + "2h3h 8b7b 3h2h 7b8b " * 3, "game 1 is over: repetition"),
+        ("startpos moves 7g7f 3c3d 2g2f", "game 1 is over: .*ply limit"),
+        ("sfen 4k4/9/9/9/9/9/9/9/9 b P 1", "lacks a king"),
+    ],
+)
+def test_games_that_cannot_be_set_up(position: str, message: str) -> None:
+    with pytest.raises(KeiseiError, match=message):
+        VectorShogi.from_games(
+            [ShogiGame(), ShogiGame(position)], ply_limit=3 if "2g2f" in position else 512
+        )

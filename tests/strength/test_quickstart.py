@@ -8,8 +8,7 @@ from keisei.callbacks import EventBus
 from keisei.config import load_config
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.network.loading import read_network
-from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.players.network_players import PolicyPlayer
+from keisei.players.network import PolicyPlayer
 from keisei.run_files import CHECKPOINTS
 from keisei.runs.history import History
 from keisei.runs.journal import CHECKPOINT
@@ -44,12 +43,10 @@ def test_it_beats_its_own_start(summary: RunSummary, tmp_path: Path) -> None:
     ]
     checkpoint = summary.run_directory / CHECKPOINTS / Path(saved[-1].path).name
     beginner = Trainer(CONFIG, tmp_path, EventBus()).learner  # the same seed, the same weights
-    trained = read_network(checkpoint)
-    compute = beginner.compute
-    inference = TorchPredictor(compute.prepare(trained.model), compute, trained.spec)
+    trained = read_network(checkpoint).network(CONFIG.device)
     result = play_match(
-        PolicyPlayer(inference, name="trained", identity="trained"),
-        PolicyPlayer(beginner.predictor, name="beginner", identity="beginner"),
+        PolicyPlayer(trained, name="trained", identity="trained"),
+        PolicyPlayer(beginner.network, name="beginner", identity="beginner"),
         MatchSettings(games=400, seed=1, ply_limit=CONFIG.evaluation.ply_limit),
     )
     assert result.score.score >= 0.60

@@ -215,5 +215,5 @@ def test_files_that_are_no_space(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="should be settings of a sweep"):
         load_space(path)
     path.write_text("trials: 3\ntrials: 4", encoding="utf-8")
-    with pytest.raises(ConfigError, match="line 2, column 1: trials is there twice"):
+    with pytest.raises(ConfigError, match="line 2, column 1: duplicate key trials"):
         load_space(path)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-import torch
 
 from keisei.callbacks import (
     Callback,
@@ -20,14 +20,14 @@ from keisei.callbacks import (
     StepEnd,
 )
 from keisei.checkpoints.store import save_checkpoint
-from keisei.config_schema import DeviceConfig, EvaluationConfig
+from keisei.config_schema import EvaluationConfig
 from keisei.evaluation.measure_worker import NICENESS
-from keisei.network.towers.device import choose_compute
+from keisei.network.model_factory import make_network
 from keisei.system import ChildProcess, InterruptFlag
 from keisei.training import background
 from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.trainer import Trainer
-from tests.tiny import agent_of, tiny_config, tiny_trainer
+from tests.tiny import tiny_config, tiny_trainer
 
 ROOT = Path(__file__).parents[2]
 PROGRESS = Progress(timestep=64, total_timesteps=192, update=1, games=2, seconds=3.0)
@@ -98,7 +98,7 @@ def running_process(trainer: Trainer) -> ChildProcess:
 
 
 def submit(evaluation: BackgroundEvaluation, trainer: Trainer, update: int) -> None:
-    evaluation.submit(agent_of(trainer).best_network.model, replace(PROGRESS, update=update))
+    evaluation.submit(trainer.learner.best_network, replace(PROGRESS, update=update))
 
 
 def test_results_are_those_of_the_submitted_network(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_results_are_those_of_the_submitted_network(tmp_path: Path) -> None:
     assert first.scores == inside.events[0].scores
     assert last.progress.update == 3
     assert trainer.scores == other.scores == last.scores
-    for name, value in agent_of(other).model.state_dict().items():
-        assert torch.equal(value, agent_of(trainer).model.state_dict()[name]), name
+    for name, value in other.learner.network.weights().items():
+        assert np.array_equal(value, trainer.learner.network.weights()[name]), name
     assert [path.name for path in (tmp_path / "aside").iterdir()] == ["checkpoints"]
 
 
@@ -163,7 +163,7 @@ def test_a_network_that_cannot_be_loaded_is_reported(
     assert witness.updates == [3], "only the final one: no score is invented"
     (record,) = (record for record in caplog.records if record.levelname == "ERROR")
     first_line, *others = record.getMessage().splitlines()
-    assert first_line.startswith("no evaluation of update 2: keisei.errors.CheckpointError")
+    assert first_line.startswith("no evaluation of update 2: keisei.errors.CheckpointError: ")
     assert "weights.safetensors: truncated" in first_line
     assert "Traceback (most recent call last):" in others
 
@@ -204,7 +204,7 @@ def test_a_missing_or_broken_answer_is_reported(
     stub(behaviour)
     if behaviour == "hangs":
         monkeypatch.setattr(background, "EVALUATION_TIMEOUT", 0.5)
-        monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+        monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     trainer = tiny_trainer(tmp_path)
     with BackgroundEvaluation(trainer.config, tmp_path) as evaluation:
         submit(evaluation, trainer, 7)
@@ -237,7 +237,7 @@ def test_nothing_is_left_behind(
     ending: str,
 ) -> None:
     stub("hangs")
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     left = tmp_path / "evaluating" / "update-1-of-a-killed-session"
     left.mkdir(parents=True)
     flag = InterruptFlag()
@@ -271,8 +271,8 @@ import sys, time
 from pathlib import Path
 from tests.tiny import tiny_trainer
 trainer = tiny_trainer(Path(sys.argv[1]), "evaluation.games=100000")
-trainer.background.submit(agent_of(trainer).best_network.model, trainer.progress)
-print(trainer.background._running.process.pid, flush=True)
+trainer.background.submit(trainer.learner.best_network, trainer.progress)
+print(trainer.background._running._process.pid, flush=True)
 time.sleep(30)
 """
 
@@ -309,12 +309,13 @@ def test_auto_needs_a_core_to_spare(
     monkeypatch: pytest.MonkeyPatch, choice: str, cores: int, device: str, expected: bool
 ) -> None:
     monkeypatch.setattr(background, "usable_cpus", lambda: cores)
-    compute = choose_compute(DeviceConfig(device="cpu", torch_threads=2))
-    compute = replace(compute, device=torch.device(device))
-    config = EvaluationConfig.model_validate({"background": choice})
-    assert is_in_background(config, compute) is expected
+    config = tiny_config("device.torch_threads=2")
+    network = make_network(config, config.device)
+    monkeypatch.setattr(type(network), "device", device)
+    evaluation = EvaluationConfig.model_validate({"background": choice})
+    assert is_in_background(evaluation, network) is expected
 
 
 def test_all_cores_leave_none_to_spare() -> None:
     config = tiny_config("evaluation.background=auto", "device.torch_threads=0")
-    assert not is_in_background(config.evaluation, choose_compute(config.device))
+    assert not is_in_background(config.evaluation, make_network(config, config.device))

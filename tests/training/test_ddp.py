@@ -17,22 +17,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import keisei
 from keisei.callbacks import EventBus, StepEnd
 from keisei.checkpoints.store import Checkpoint, load_newest
-from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
-from keisei.network.towers.device import choose_compute
+from keisei.network.towers import device as device_module
+from keisei.network.towers.device import learner_device
 from keisei.ppo import distributed as ranks_module
+from keisei.ppo import learner as resources
+from keisei.ppo.agent import make_agent
 from keisei.ppo.buffer import Experience
-from keisei.ppo.distributed import RankLostError, Ranks, joined
-from keisei.selfplay import sources
+from keisei.ppo.distributed import process_group
+from keisei.ppo.learner import RankLostError, Ranks, learner_threads, number_of_workers
 from keisei.selfplay.source import SelfPlay
-from keisei.selfplay.sources import learner_compute, learner_device, number_of_workers
-from keisei.selfplay.workers.parallel import ParallelSelfPlay
+from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 from keisei.system import InterruptFlag, module_environment
 from keisei.timing import SectionTimer
 from keisei.training.trainer import Trainer
@@ -93,7 +95,7 @@ def test_workers_of_a_second_learner_play_its_games(tmp_path: Path) -> None:
     whole, part = alone.buffer, Experience(config.selfplay.rollout_plies, 8)
     alone.selfplay.collect(whole, SectionTimer())
     with ParallelSelfPlay(config, workers=1, ranks=Ranks(1, 2)) as workers:
-        workers.take_weights(alone.learner.network, 0)
+        workers.sync_weights(alone.learner.network, 0)
         workers.collect(part, SectionTimer())
     assert (part.packed == whole.packed[:, 8:]).all()
     assert (part.actions == whole.actions[:, 8:]).all()
@@ -169,7 +171,7 @@ def test_other_numbers_of_learners_go_on_too(tmp_path: Path) -> None:
             tmp_path, size, *settings, "run.total_timesteps=768", witness=Witness()
         )
         for trainer in trainers:
-            trainer.restore(newest(tmp_path))  # each its own copy: optimizers take it as it is
+            trainer.restore(newest(tmp_path))
             assert isinstance(trainer.selfplay, SelfPlay)
             assert len(trainer.selfplay.pool.snapshots) == 2, "all know the earlier selves"
         together(trainers, Trainer.train_step)
@@ -206,27 +208,28 @@ def test_when_one_is_lost_the_first_saves_what_was_learned(
 
 
 def test_learners_share_the_cores_of_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "usable_cpus", lambda: 16)
+    monkeypatch.setattr(resources, "usable_cpus", lambda: 16)
     ranks = Ranks(1, 4, local_rank=1, local_size=2)
     config = tiny_config("device.torch_threads=0")
-    assert learner_compute(config, ranks).threads == 8
-    assert learner_compute(tiny_config("device.torch_threads=3"), ranks).threads == 3
+    assert learner_threads(config, ranks, on_cpu=True) == 8
+    assert learner_threads(tiny_config("device.torch_threads=3"), ranks, on_cpu=True) == 3
     auto = tiny_config("device.torch_threads=0", "parallel.num_workers=auto")
-    cpu = choose_compute(DeviceConfig(device="cpu"))
-    assert number_of_workers(auto, cpu, ranks) == 4, "8 games cannot be shared by 7"
-    assert learner_compute(auto, ranks).threads == 4
+    assert number_of_workers(auto, ranks, on_cpu=True) == 4, "8 games cannot be shared by 7"
+    assert learner_threads(auto, ranks, on_cpu=True) == 4
+    agent = make_agent(auto, seed=0, random=np.random.default_rng(0), ranks=ranks)
+    assert (agent.network.device, agent.network.threads) == ("cpu", 4)
 
 
 def test_each_learner_on_a_machine_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """As far as that can be seen without any."""
     monkeypatch.setattr(
-        sources, "choose_device", lambda name: torch.device("cuda" if name == "auto" else name)
+        device_module,
+        "choose_device",
+        lambda name: torch.device("cuda" if name == "auto" else name),
     )
-    third = Ranks(5, 8, local_rank=1, local_size=4)
-    assert learner_device(tiny_config("device.device=auto"), third) == torch.device("cuda:1")
-    assert learner_device(tiny_config("device.device=cuda"), third) == torch.device("cuda:1")
-    assert learner_device(tiny_config("device.device=cuda:3"), third) == torch.device("cuda:3")
-    assert learner_device(tiny_config("device.device=auto"), Ranks()) == torch.device("cuda")
+    for name, expected in (("auto", "cuda:1"), ("cuda", "cuda:1"), ("cuda:3", "cuda:3")):
+        assert learner_device(name, local_rank=1, size=8) == torch.device(expected)
+    assert learner_device("auto", local_rank=0, size=1) == torch.device("cuda")
 
 
 def test_learners_on_gpus_talk_by_nccl_and_agree_by_gloo(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,10 +239,11 @@ def test_learners_on_gpus_talk_by_nccl_and_agree_by_gloo(monkeypatch: pytest.Mon
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr("torch.distributed.init_process_group", refuse)
+    monkeypatch.setattr(ranks_module, "choose_device", torch.device)
     for device, backend in (("cuda:1", "cpu:gloo,cuda:nccl"), ("cpu", "gloo")):
         with (
             pytest.raises(KeiseiError, match=rf"cannot be reached: asked for {backend}$"),
-            joined(torch.device(device)),
+            process_group(tiny_config(f"device.device={device}")),
         ):
             pass
 
@@ -389,7 +393,7 @@ def test_learners_under_torchrun(tmp_path: Path) -> None:
     checkpoint = newest(run)
     assert checkpoint.update == journal(run)[-1]["update"] >= update + 2
     assert len(checkpoint.state["others"]) == 1
-    assert "no longer the same" not in (run / "run.log").read_text(), "equal weights, bit by bit"
+    assert "have diverged" not in (run / "run.log").read_text(), "equal weights, bit by bit"
 
     with pytest.raises(KeiseiError, match=r"--set parallel\.ddp=false"):
         train(tmp_path, "--resume", str(run))

@@ -1,4 +1,4 @@
-"""The other end of the engine: a GUI whose lines and answers go through queues, in this process."""
+"""A GUI in this process, which talks to the engine through queues."""
 
 import io
 import re
@@ -15,11 +15,11 @@ from keisei.network.predictor import Prediction
 from keisei.shogi.packed import Positions
 from keisei.usi.engine import Engine
 from keisei.usi.options import Settings
-from keisei.usi.usi_io import Output
+from keisei.usi.usi_io import UsiWriter
 from tests.predictors import KnownPredictor
 
-PATIENCE = 120.0
-"""Seconds after which an answer is taken for missing; the machine may be busy."""
+TIMEOUT = 120.0
+"""Seconds after which an answer is considered missing; the machine may be busy."""
 
 _SCORE = r"score (?:cp -?\d+|mate -?\d+)"
 _MOVE = r"(?:[1-9][a-i][1-9][a-i]\+?|[PLNSGBR]\*[1-9][a-i])"
@@ -30,32 +30,32 @@ ANSWERS = re.compile(
     rf"|bestmove (?:resign|win|{_MOVE}(?: ponder {_MOVE})?)"
     rf"|checkmate (?:nomate|timeout|notimplemented|{_MOVE}(?: {_MOVE})*)"
 )
-"""All that the engine may say."""
+"""All lines that the engine may send."""
 
 
 class MaterialPredictor(KnownPredictor):
-    """Likes all moves nearly equally and counts the pieces. It can be held up."""
+    """Gives all moves nearly equal probabilities and counts material. It can be blocked."""
 
     def __init__(self) -> None:
         super().__init__(lambda actions: (actions.astype(np.int64) * 7919 % 100) / 200.0)
         self.gate = Event()
-        """While it is not set, nothing is judged."""
+        """While it is not set, `predict` blocks."""
 
         self.gate.set()
-        self.is_asked = Event()
-        """Set by each question."""
+        self.is_called = Event()
+        """Set by each call of `predict`."""
 
-        self.when_asked: Callable[[], None] = lambda: None
+        self.on_call: Callable[[], None] = lambda: None
 
     def predict(self, positions: Positions) -> Prediction:
-        self.is_asked.set()
-        assert self.gate.wait(PATIENCE)
-        self.when_asked()
+        self.is_called.set()
+        assert self.gate.wait(TIMEOUT)
+        self.on_call()
         return super().predict(positions)
 
 
-class _Told(io.TextIOBase):
-    """A stream that hands whole lines to a queue, and notices when lines are torn."""
+class _LineQueue(io.TextIOBase):
+    """A stream that puts whole lines into a queue; a torn line is an error."""
 
     def __init__(self, answers: "Queue[str]") -> None:
         self._answers = answers
@@ -78,7 +78,9 @@ class Gui:
         self._lines: Queue[str | None] = Queue()
         self._errors: list[BaseException] = []
         self.loads: list[int] = []
-        self.engine = Engine(self.load, Output(_Told(self.answers)), name="test", settings=settings)
+        self.engine = Engine(
+            self.load, UsiWriter(_LineQueue(self.answers)), name="test", settings=settings
+        )
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -89,7 +91,7 @@ class Gui:
     def _run(self) -> None:
         try:
             self.engine.run(self._given())
-        except BaseException as error:  # noqa: BLE001 -- for the test to look at
+        except BaseException as error:  # noqa: BLE001 -- raised by `end`
             self._errors.append(error)
 
     def _given(self) -> Iterator[str]:
@@ -101,43 +103,43 @@ class Gui:
             self._lines.put(line)
 
     def next(self) -> str:
-        """The next answer, which must be well-formed."""
-        answer = self.answers.get(timeout=PATIENCE)
+        """Return the next answer, which must be well-formed."""
+        answer = self.answers.get(timeout=TIMEOUT)
         assert ANSWERS.fullmatch(answer), answer
         return answer
 
     def until(self, first_word: str) -> list[str]:
-        """All answers up to the one that begins so."""
+        """Return all answers up to the one with this first word."""
         lines = [self.next()]
         while lines[-1].split()[0] != first_word:
             lines.append(self.next())
         return lines
 
-    def ask(self, *lines: str) -> str:
-        """Send lines, the last of which is a ``go``; the best move."""
+    def best_move(self, *lines: str) -> str:
+        """Send lines, the last of which is a ``go``; return the best move."""
         self.send(*lines)
         return self.until("bestmove")[-1].split()[1]
 
     def is_silent(self) -> bool:
-        """Whether nothing but thoughts was said up to now; an ``isready`` shows where now is."""
+        """Whether nothing but ``info`` has been sent; ``isready`` marks the present."""
         self.send("isready")
-        said = self.until("readyok")[:-1]
-        return all(line.startswith("info ") for line in said)
+        lines = self.until("readyok")[:-1]
+        return all(line.startswith("info ") for line in lines)
 
     def quit(self) -> list[str]:
-        """End the engine; what it said that nobody read."""
+        """End the engine; return its unread answers."""
         self.send("quit")
         return self.end()
 
     def end(self) -> list[str]:
-        """No more lines; wait for the engine's end."""
+        """Close the input and wait for the engine's end; return its unread answers."""
         self._lines.put(None)
-        self._thread.join(PATIENCE)
+        self._thread.join(TIMEOUT)
         assert not self._thread.is_alive()
         if self._errors:
             raise self._errors[0]
         rest = []
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             try:
                 rest.append(self.answers.get_nowait())

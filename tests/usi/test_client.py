@@ -1,4 +1,4 @@
-"""Engines that behave, and engines that don't: each fault has a clear end, and no process stays."""
+"""Working and faulty engines: each fault ends with a clear error, and no process is left."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from keisei.shogi.game import ShogiGame
-from keisei.usi import client_process as usi_process
+from keisei.usi import client_process
 from keisei.usi.client import (
     Limit,
     UsiEngine,
@@ -41,15 +41,15 @@ posix_only = pytest.mark.skipif(sys.platform == "win32", reason="signals and gro
 def stub(
     fault: str = "",
     *options: tuple[str, str],
-    startup_seconds: float = 20.0,
-    move_seconds: float = 20.0,
+    startup_timeout: float = 20.0,
+    move_timeout: float = 20.0,
 ) -> UsiSettings:
     return UsiSettings(
         command=(*STUB, fault),
         options=options,
         limit=Limit(depth=1),
-        startup_seconds=startup_seconds,
-        move_seconds=move_seconds,
+        startup_timeout=startup_timeout,
+        move_timeout=move_timeout,
     )
 
 
@@ -100,9 +100,9 @@ def test_an_engine_is_set_up_and_asked() -> None:
     with UsiEngine(stub("tells-all", *options, ("clear hash", ""))) as engine:
         assert engine.name == "Stub 1.0"
         engine.new_game()
-        told = engine.best_move("startpos", ["7g7f", "3c3d"]).split(",")
+        received = engine.best_move("startpos", ["7g7f", "3c3d"]).split(",")
         again = engine.best_move("4k4/9/9/9/9/9/9/9/4K4 b R 1", []).split(",")
-    assert told == [
+    assert received == [
         "usi",
         "setoption_name_Skill_Level_value_-3",
         "setoption_name_Style_value_Very_Wild",
@@ -135,7 +135,7 @@ def test_an_engine_without_a_name_is_called_like_its_program() -> None:
         assert str(engine.process_id) in repr(engine)
 
 
-def test_noise_on_stderr_stops_nobody() -> None:
+def test_noise_on_stderr_does_no_harm() -> None:
     with UsiEngine(stub("stderr-flood")) as engine:
         assert engine.best_move("startpos", []) == "7g7f"
 
@@ -153,7 +153,7 @@ def test_a_slow_answer_is_waited_for() -> None:
         assert engine.best_move("startpos", ["7g7f"]) == "3c3d"
 
 
-def test_the_last_words_of_an_engine_count() -> None:
+def test_the_last_lines_of_an_engine_count() -> None:
     with UsiEngine(stub("last-words-count")) as engine:
         assert engine.best_move("startpos", []) == "7g7f"
         assert soon(lambda: not engine.is_running)
@@ -175,10 +175,8 @@ def test_nonsense_is_handed_on(fault: str, answer: str) -> None:
 )
 def test_engines_that_do_not_get_ready(fault: str) -> None:
     # Python itself may take longer than this to start: then it is silent all the same.
-    with pytest.raises(
-        UsiEngineError, match=r"it did not answer with '\w+' within the 0\.4 s it has; it "
-    ):
-        UsiEngine(stub(fault, startup_seconds=0.4))
+    with pytest.raises(UsiEngineError, match=r"it did not answer with '\w+' within 0\.4 s; it "):
+        UsiEngine(stub(fault, startup_timeout=0.4))
 
 
 @pytest.mark.parametrize(
@@ -206,18 +204,18 @@ def test_the_last_lines_of_stderr_are_shown() -> None:
     [
         (
             "hangs-at-go",
-            "it did not answer with 'bestmove' within the 0.3 s it has; it last printed",
+            "it did not answer with 'bestmove' within 0.3 s; it last printed",
         ),
-        ("half-an-answer", "within the 0.3 s it has; it last printed"),
-        ("stops-reading", "it did not answer with 'bestmove' within the 0.3 s it has"),
-        ("late", "it did not answer with 'bestmove' within the 0.1 s it has"),
+        ("half-an-answer", "within 0.3 s; it last printed"),
+        ("stops-reading", "it did not answer with 'bestmove' within 0.3 s"),
+        ("late", "it did not answer with 'bestmove' within 0.1 s"),
     ],
 )
 def test_engines_that_do_not_answer(fault: str, complaint: str, processes: Processes) -> None:
     seconds = 0.1 if fault == "late" else 0.3
     # More moves than a pipe holds: writing must not wait for an engine that does not read.
     moves = ["7g7f"] * 40_000 if fault == "stops-reading" else []
-    with UsiEngine(stub(fault, move_seconds=seconds)) as engine:
+    with UsiEngine(stub(fault, move_timeout=seconds)) as engine:
         with pytest.raises(UsiEngineError) as caught:
             engine.best_move("startpos", moves)
         assert complaint in str(caught.value)
@@ -239,7 +237,7 @@ def test_an_engine_that_closes_its_input() -> None:
 def test_an_engine_that_dies_while_it_thinks() -> None:
     with UsiEngine(stub("dies-in-mid-game")) as engine:
         assert engine.best_move("startpos", []) == "7g7f"
-        complaint = "it was ended by SIGKILL when 'bestmove' was waited for; .*assertion failed"
+        complaint = "it was ended by SIGKILL while waiting for 'bestmove'; .*assertion failed"
         with pytest.raises(UsiEngineError, match=complaint):
             engine.best_move("startpos", ["7g7f", "3c3d"])
 
@@ -248,8 +246,8 @@ def test_an_engine_that_floods_its_output() -> None:
     with UsiEngine(stub("flood-after-answer")) as engine:
         assert engine.best_move("startpos", []) == "7g7f"
         # How long it takes to print so many lines depends on the machine.
-        assert soon(lambda: engine._process._trouble is not None)
-        with pytest.raises(UsiEngineError, match="4096 lines that nobody asked for"):
+        assert soon(lambda: engine._process._failure is not None)
+        with pytest.raises(UsiEngineError, match="4096 unsolicited lines"):
             engine.best_move("startpos", [])
 
 
@@ -282,7 +280,7 @@ def _child(engine: UsiEngine) -> int:
 def test_an_engine_that_ignores_quit_and_sigterm_is_killed(
     monkeypatch: pytest.MonkeyPatch, processes: Processes
 ) -> None:
-    monkeypatch.setattr(usi_process, "QUIT_SECONDS", 0.2)
+    monkeypatch.setattr(client_process, "QUIT_TIMEOUT", 0.2)
     engine = UsiEngine(stub("ignores-quit"))
     engine.close()
     assert processes[-1].returncode == -signal.SIGKILL
@@ -316,7 +314,7 @@ def test_closing_from_another_thread_ends_the_wait() -> None:
     engine = UsiEngine(stub("hangs-at-go"))
     timer = Timer(0.2, engine.kill)
     timer.start()
-    with pytest.raises(UsiEngineError, match="when 'bestmove' was waited for"):
+    with pytest.raises(UsiEngineError, match="while waiting for 'bestmove'"):
         engine.best_move("startpos", [])
     timer.join()
 
@@ -345,7 +343,9 @@ def test_wrong_options_are_explained(option: tuple[str, str], complaint: str) ->
 
 def test_programs_that_are_not_there_are_explained(tmp_path: Path) -> None:
     settings = UsiSettings(command=("no-such-engine",), limit=Limit(depth=1))
-    with pytest.raises(UsiEngineError, match=r"no program no-such-engine; is it installed and on"):
+    with pytest.raises(
+        UsiEngineError, match=r"program no-such-engine not found; is it installed and on"
+    ):
         UsiEngine(settings)
 
 
@@ -361,7 +361,7 @@ def test_programs_that_are_no_programs_are_explained(tmp_path: Path) -> None:
 def test_settings_that_make_no_sense_are_explained() -> None:
     with pytest.raises(UsiEngineError, match="needs a limit: depth, nodes or byoyomi"):
         Limit()
-    with pytest.raises(UsiEngineError, match="depth of an engine is 0, it must be at least 1"):
+    with pytest.raises(UsiEngineError, match="depth of an engine is 0, but must be at least 1"):
         Limit(depth=0, nodes=1)
     with pytest.raises(UsiEngineError, match="needs a command"):
         UsiSettings(command=(), limit=Limit(depth=1))
@@ -421,18 +421,18 @@ def test_gnushogi_may_fail(tmp_path: Path) -> None:
     with UsiEngine(gnushogi(str(program))) as engine:
         for _ in range(2):
             assert engine.best_move("startpos", []) == "resign"
-        assert "info string GNU Shogi " in engine._process.last_words
+        assert "info string GNU Shogi " in engine._process.last_output
 
 
 @posix_only
-def test_the_bridge_ends_when_nobody_is_there(tmp_path: Path) -> None:
+def test_the_bridge_ends_with_its_input(tmp_path: Path) -> None:
     program = tmp_path / "gnushogi"
     program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     program.chmod(0o755)
     command = (sys.executable, str(BRIDGE), str(program))
-    said = "usi\nposition startpos\ngo depth 1\n"
+    commands = "usi\nposition startpos\ngo depth 1\n"
     done = subprocess.run(
-        command, input=said, capture_output=True, text=True, timeout=20, check=True
+        command, input=commands, capture_output=True, text=True, timeout=20, check=True
     )
     assert done.stdout.endswith("usiok\n")
     assert done.stderr == ""

@@ -1,16 +1,15 @@
-"""The clock is kept, whatever the network takes: by a clock that only the network moves on."""
+"""Answers come in time, measured by a fake clock that only the network advances."""
 
 import random
 
 import pytest
 
-from keisei.usi import engine, thinker
-from keisei.usi import limits as job
+from keisei.usi import engine, limits, thinker
 from tests.usi.gui import Gui, MaterialPredictor
 
 
 class FakeTime:
-    """Stands still, but for what is added."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -32,21 +31,21 @@ class FakeTime:
 def test_answers_come_in_time(
     monkeypatch: pytest.MonkeyPatch, batch_seconds: float, go: str, allowed: float
 ) -> None:
-    """Batches take up to twice as long as usual; only the first of all can't be foreseen."""
-    clock, dice, predictor = FakeTime(), random.Random(3), MaterialPredictor()
-    for module in (engine, job, thinker):
+    """Batches vary by a factor of two; only the very first cannot be foreseen."""
+    clock, rng, predictor = FakeTime(), random.Random(3), MaterialPredictor()
+    for module in (engine, limits, thinker):
         monkeypatch.setattr(module, "time", clock)
 
     def take_time() -> None:
-        clock.now += batch_seconds * dice.uniform(0.5, 1.0)
+        clock.now += batch_seconds * rng.uniform(0.5, 1.0)
 
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.when_asked = take_time
+        predictor.on_call = take_time
         for _ in range(3):
             start = clock.now
-            gui.ask("usinewgame", "position startpos", go)
+            gui.best_move("usinewgame", "position startpos", go)
             used = clock.now - start
             assert used <= max(allowed, 2 * batch_seconds)
             if 20 * batch_seconds < allowed and "btime 2000" not in go:
@@ -55,14 +54,14 @@ def test_answers_come_in_time(
 
 def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, predictor = FakeTime(), MaterialPredictor()
-    for module in (engine, job, thinker):
+    for module in (engine, limits, thinker):
         monkeypatch.setattr(module, "time", clock)
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         gui.send("position startpos", "go ponder btime 0 wtime 0 byoyomi 1000")
-        assert predictor.is_asked.wait(60)
+        assert predictor.is_called.wait(60)
         clock.now += 100.0
         assert gui.is_silent()
         hits: list[float] = []
@@ -71,7 +70,7 @@ def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.Monkey
             clock.now += 0.01
             hits.append(clock.now)
 
-        predictor.when_asked = take_time
+        predictor.on_call = take_time
         gui.send("ponderhit")
         gui.until("bestmove")
         assert 0.5 < hits[-1] - hits[0] < 1.0

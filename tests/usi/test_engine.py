@@ -10,16 +10,16 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.network.predictor import Predictor
-from keisei.search.one_game import GameSearch
-from keisei.search.tsume import MateSolver, Verdict
+from keisei.search.mcts import GameSearch
+from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move
 from keisei.usi import thinker
 from keisei.usi.engine import Engine
 from keisei.usi.options import Settings
 from keisei.usi.thinker import MATE_SLICE
-from keisei.usi.usi_io import Output
-from tests.usi.gui import ANSWERS, Gui, MaterialPredictor, _Told
+from keisei.usi.usi_io import UsiWriter
+from tests.usi.gui import ANSWERS, Gui, MaterialPredictor, _LineQueue
 
 MATE_IN_THREE = "position sfen 3sks3/9/4+P4/9/9/9/9/9/4K4 b 2G2r2b2g2s4n4l17p 1"
 MATED = "position sfen 4k4/4G4/4P4/9/9/9/9/9/4K4 w - 2"
@@ -68,16 +68,16 @@ def test_it_introduces_itself_and_every_option_can_be_set_to_what_it_announces()
 def test_mistakes_are_explained_and_change_nothing_else(line: str, message: str) -> None:
     with Gui() as gui:
         gui.send(line)
-        said = gui.next()
-        assert said.startswith("info string ")
-        assert message in said
-        assert gui.ask("position startpos", "go nodes 5") != "resign"
+        line = gui.next()
+        assert line.startswith("info string ")
+        assert message in line
+        assert gui.best_move("position startpos", "go nodes 5") != "resign"
 
 
 def test_without_a_legal_position_it_resigns_and_recovers() -> None:
     with Gui() as gui:
-        assert gui.ask("position startpos moves 7g7e", "go nodes 5") == "resign"
-        assert gui.ask("position startpos moves 7g7f", "go nodes 5") != "resign"
+        assert gui.best_move("position startpos moves 7g7e", "go nodes 5") == "resign"
+        assert gui.best_move("position startpos moves 7g7f", "go nodes 5") != "resign"
 
 
 def test_a_game_against_itself_is_legal_and_its_lines_can_be_played() -> None:
@@ -114,20 +114,20 @@ def test_by_the_policy_alone_it_asks_the_network_once_and_sees_a_mate_in_one() -
     with Gui(predictor, Settings(simulations=0)) as gui:
         gui.send("isready")
         gui.until("readyok")
-        asked: list[int] = []
-        predictor.when_asked = lambda: asked.append(1)
-        gui.ask("position startpos", "go byoyomi 1000")
-        assert len(asked) == 1
+        calls: list[int] = []
+        predictor.on_call = lambda: calls.append(1)
+        gui.best_move("position startpos", "go byoyomi 1000")
+        assert len(calls) == 1
         sfen = "position sfen 4k4/9/4P4/9/9/9/9/9/4K4 b G2r2b3g4s4n4l17p 1"
-        assert gui.ask(sfen, "go byoyomi 1000") == "G*5b"
-        assert len(asked) == 1
+        assert gui.best_move(sfen, "go byoyomi 1000") == "G*5b"
+        assert len(calls) == 1
 
 
 def test_temperature_varies_the_moves_and_a_seed_repeats_them() -> None:
     def moves(seed: int) -> list[str]:
         settings = Settings(simulations=0, temperature=100, seed=seed)
         with Gui(settings=settings) as gui:
-            return [gui.ask("position startpos", "go") for _ in range(8)]
+            return [gui.best_move("position startpos", "go") for _ in range(8)]
 
     assert len(set(moves(1))) > 2
     assert moves(1) == moves(1)
@@ -136,9 +136,9 @@ def test_temperature_varies_the_moves_and_a_seed_repeats_them() -> None:
 
 def test_only_the_moves_that_are_asked_for_are_searched() -> None:
     with Gui() as gui:
-        chosen = gui.ask("position startpos", "go nodes 50 searchmoves 9g9f 1g1f 5a5b")
+        chosen = gui.best_move("position startpos", "go nodes 50 searchmoves 9g9f 1g1f 5a5b")
         assert chosen in ("9g9f", "1g1f")
-        assert gui.ask("go searchmoves 1g1f nodes 3") == "1g1f"
+        assert gui.best_move("go searchmoves 1g1f nodes 3") == "1g1f"
 
 
 def test_a_mate_is_announced_with_its_length_and_all_its_moves() -> None:
@@ -157,32 +157,32 @@ def test_a_mate_is_announced_with_its_length_and_all_its_moves() -> None:
 
 def test_mated_it_resigns_and_with_an_entered_king_it_declares() -> None:
     with Gui() as gui:
-        assert gui.ask(MATED, "go nodes 5") == "resign"
-        assert gui.ask(ENTERED, "go nodes 5") == "win"
+        assert gui.best_move(MATED, "go nodes 5") == "resign"
+        assert gui.best_move(ENTERED, "go nodes 5") == "win"
         rule = "setoption name EnteringKingRule value NoEnteringKing"
-        assert gui.ask(rule, "go nodes 5") not in ("win", "resign")
+        assert gui.best_move(rule, "go nodes 5") not in ("win", "resign")
 
 
 def test_it_resigns_when_its_score_is_below_the_value_for_that() -> None:
     behind = "position sfen 4k4/9/9/9/9/9/9/9/4K4 b 2r2b4g4s4n4l18p 1"
     with Gui() as gui:
-        assert gui.ask(behind, "go nodes 5") != "resign"
-        assert gui.ask("setoption name ResignValue value 500", "go nodes 5") == "resign"
-        assert gui.ask("position startpos", "go nodes 5") != "resign"
+        assert gui.best_move(behind, "go nodes 5") != "resign"
+        assert gui.best_move("setoption name ResignValue value 500", "go nodes 5") == "resign"
+        assert gui.best_move("position startpos", "go nodes 5") != "resign"
 
 
 @pytest.mark.parametrize("position", ["position startpos", MATE_IN_THREE, MATED, ENTERED])
 @pytest.mark.parametrize("go", ["go infinite", "go ponder btime 0 wtime 0 byoyomi 1"])
 def test_no_answer_comes_before_it_is_expected(position: str, go: str) -> None:
-    """Also when it is known long before."""
+    """Even if the answer is known long before."""
     predictor = MaterialPredictor()
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         gui.send(position, go)
         if position == "position startpos":
-            assert predictor.is_asked.wait(60)
+            assert predictor.is_called.wait(60)
         assert gui.is_silent()
         gui.send("stop")
         gui.until("bestmove")
@@ -194,10 +194,10 @@ def test_it_gets_ready_while_it_thinks() -> None:
     with Gui(predictor) as gui:
         gui.send("isready")
         gui.until("readyok")
-        predictor.is_asked.clear()
+        predictor.is_called.clear()
         predictor.gate.clear()
         gui.send("position startpos", "go infinite")
-        assert predictor.is_asked.wait(60)
+        assert predictor.is_called.wait(60)
         gui.send("isready", "usi")  # the network does not answer at all
         assert gui.next() == "readyok"
         gui.until("usiok")
@@ -228,18 +228,18 @@ def test_a_ponder_hit_may_bring_the_clock_along() -> None:
 
 def test_stops_and_ponder_hits_race_with_answers_but_each_go_has_exactly_one() -> None:
     """The network is quick, so that answers come at any moment around the stop."""
-    dice = random.Random(5)
+    rng = random.Random(5)
     with Gui() as gui:
         gui.send("isready")
         gui.until("readyok")
         for _ in range(150):
             gui.send("position startpos moves 7g7f")
             gui.send(
-                dice.choice(["go ponder byoyomi 5", "go infinite", "go byoyomi 3", "go nodes 9"])
+                rng.choice(["go ponder byoyomi 5", "go infinite", "go byoyomi 3", "go nodes 9"])
             )
-            gui.send(*dice.choice([["ponderhit", "stop"], ["stop"], ["stop", "ponderhit", "stop"]]))
-            said = gui.until("bestmove")
-            assert sum(line.startswith("bestmove") for line in said) == 1
+            gui.send(*rng.choice([["ponderhit", "stop"], ["stop"], ["stop", "ponderhit", "stop"]]))
+            lines = gui.until("bestmove")
+            assert sum(line.startswith("bestmove") for line in lines) == 1
         assert gui.is_silent()
 
 
@@ -274,8 +274,8 @@ def test_quit_ends_a_search_without_an_answer() -> None:
 def test_at_the_end_of_its_input_it_finishes_what_has_an_end() -> None:
     gui = Gui()
     gui.send("position startpos", "go nodes 30", "go infinite")
-    said = gui.end()
-    assert sum(line.startswith("bestmove") for line in said) == 2
+    lines = gui.end()
+    assert sum(line.startswith("bestmove") for line in lines) == 2
 
 
 def test_a_network_that_cannot_be_loaded_ends_the_engine_with_its_reason() -> None:
@@ -285,7 +285,7 @@ def test_a_network_that_cannot_be_loaded_ends_the_engine_with_its_reason() -> No
     def fail(threads: int) -> LoadedNetwork:
         raise KeiseiError(f"no network, not even with {threads} threads")
 
-    engine = Engine(fail, Output(_Told(gui.answers)))
+    engine = Engine(fail, UsiWriter(_LineQueue(gui.answers)))
     with pytest.raises(KeiseiError, match="no network"):
         engine.run(["isready"] * 3)
 
@@ -297,15 +297,15 @@ def test_a_failure_while_thinking_is_answered_and_the_engine_goes_on() -> None:
         gui.until("readyok")
 
         def fail() -> None:
-            predictor.when_asked = lambda: None
+            predictor.on_call = lambda: None
             raise RuntimeError("a flash in the machine")
 
-        predictor.when_asked = fail
+        predictor.on_call = fail
         gui.send("position startpos", "go nodes 10")
-        said = gui.until("bestmove")
-        assert said[-1] == "bestmove resign"
-        assert "a flash in the machine" in " ".join(said)
-        assert gui.ask("position startpos moves 7g7f", "go nodes 10") != "resign"
+        lines = gui.until("bestmove")
+        assert lines[-1] == "bestmove resign"
+        assert "a flash in the machine" in " ".join(lines)
+        assert gui.best_move("position startpos moves 7g7f", "go nodes 10") != "resign"
 
 
 # ---- mates ----
@@ -343,13 +343,13 @@ def test_where_the_only_escape_is_a_repetition_it_does_not_wait_for_the_end_of_i
 def test_where_nothing_more_can_be_found_it_waits_without_looking(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Verdict] = []
+    calls: list[MateStatus] = []
     is_decided = Event()
 
-    def solve(solver: MateSolver, game: ShogiGame, nodes: int) -> tuple[Verdict, list[Move]]:
+    def solve(solver: MateSolver, game: ShogiGame, nodes: int) -> tuple[MateStatus, list[Move]]:
         verdict, line = MATE_SOLVE(solver, game, nodes)
-        asked.append(verdict)
-        if nodes == MATE_SLICE and verdict is not Verdict.UNKNOWN:
+        calls.append(verdict)
+        if nodes == MATE_SLICE and verdict is not MateStatus.UNKNOWN:
             is_decided.set()
         return verdict, line
 
@@ -358,17 +358,17 @@ def test_where_nothing_more_can_be_found_it_waits_without_looking(
         gui.send(f"position sfen {REPETITION}", "go mate infinite")
         assert is_decided.wait(60)
         assert gui.is_silent()
-        looked = len(asked)
+        looked = len(calls)
         gui.send("stop")
         assert gui.until("checkmate")[-1] == "checkmate timeout"
-        assert len(asked) == looked
+        assert len(calls) == looked
 
 
 def test_a_search_for_a_mate_looks_at_the_clock_often() -> None:
     """A slice takes far less than 50 ms of the processor: what else it does is not counted."""
-    game, solver, verdict = ShogiGame(HARD), MateSolver(), Verdict.UNKNOWN
+    game, solver, verdict = ShogiGame(HARD), MateSolver(), MateStatus.UNKNOWN
     spent: list[float] = []
-    while verdict is Verdict.UNKNOWN and len(spent) < 9:
+    while verdict is MateStatus.UNKNOWN and len(spent) < 9:
         begun = time.thread_time()
         verdict, _ = solver.solve(game, MATE_SLICE)
         spent.append(time.thread_time() - begun)
@@ -382,15 +382,15 @@ def test_a_search_for_a_mate_looks_at_the_clock_often() -> None:
 def test_more_memory_than_there_is_is_explained(
     monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
-    """The tree is smaller then; the engine goes on."""
+    """The tree is smaller then, and the engine continues."""
     made: list[int] = []
 
     class Greedy(GameSearch):
-        def __init__(self, predictor: Predictor, *, walks: int, megabytes: int) -> None:
+        def __init__(self, predictor: Predictor, *, batch_size: int, megabytes: int) -> None:
             made.append(megabytes)
             if megabytes > 1000:
                 raise MemoryError("Unable to allocate 290. GiB")
-            super().__init__(predictor, walks=walks, megabytes=megabytes)
+            super().__init__(predictor, batch_size=batch_size, megabytes=megabytes)
 
     monkeypatch.setattr(thinker, "GameSearch", Greedy)
     with Gui(settings=Settings(megabytes=1 << 20) if is_first else None) as gui:
@@ -402,7 +402,7 @@ def test_more_memory_than_there_is_is_explained(
         assert [line for line in gui.until("readyok") if "no memory" in line] == [
             "info string no memory for a tree of 1048576 MB, it has 256 MB"
         ]
-        assert gui.ask("position startpos", "go nodes 10") != "resign"
+        assert gui.best_move("position startpos", "go nodes 10") != "resign"
         assert made == [256] * (not is_first) + [1 << 20, 256], "it is tried once"
 
 
@@ -415,7 +415,7 @@ def test_too_little_memory_for_anything_ends_the_engine_with_its_reason(
     monkeypatch.setattr(thinker, "GameSearch", fail)
     gui = Gui()
     gui.send("isready")
-    with pytest.raises(KeiseiError, match="no memory for a tree of 256 MB"):
+    with pytest.raises(KeiseiError, match="not enough memory for a tree of 256 MB"):
         gui.end()
 
 
@@ -444,19 +444,19 @@ _USUAL = (
 
 
 def fuzzed_lines(number: int, seed: int) -> list[str]:
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     lines: list[str] = []
     while len(lines) < number:
-        kind = dice.random()
+        kind = rng.random()
         if kind < 0.3:
-            line = dice.choice(_USUAL)
+            line = rng.choice(_USUAL)
         elif kind < 0.8:
-            line = " ".join(dice.choices(_WORDS.split(" "), k=dice.randrange(12)))
+            line = " ".join(rng.choices(_WORDS.split(" "), k=rng.randrange(12)))
         elif kind < 0.9:
-            line = bytes(dice.choices(range(256), k=dice.randrange(80))).decode("utf-8", "replace")
+            line = bytes(rng.choices(range(256), k=rng.randrange(80))).decode("utf-8", "replace")
         else:
-            broken = list(dice.choice(_USUAL))
-            broken[dice.randrange(len(broken))] = chr(dice.randrange(1, 0x3000))
+            broken = list(rng.choice(_USUAL))
+            broken[rng.randrange(len(broken))] = chr(rng.randrange(1, 0x3000))
             line = "".join(broken)
         # The machine must not be used up, and 'quit' ends the test early.
         if not re.search(r"Threads|USI_Hash|BatchSize|\n|\r", line) and line.split() != ["quit"]:
@@ -475,10 +475,10 @@ def test_ten_thousand_lines_of_garbage() -> None:
             gui.send("stop")  # a clock of 10 ** 12 ms would be respected
     gui.send("stop", "position startpos", "isready", "setoption name Simulations value -1")
     gui.send("setoption name MultiPV value 1", "go nodes 20")
-    said = gui.end()
-    wrong = [line for line in said if not ANSWERS.fullmatch(line)]
+    sent = gui.end()
+    wrong = [line for line in sent if not ANSWERS.fullmatch(line)]
     assert wrong == []
-    answers = [line for line in said if line.split()[0] in ("bestmove", "checkmate")]
+    answers = [line for line in sent if line.split()[0] in ("bestmove", "checkmate")]
     assert len(answers) == searches + 1
     ShogiGame().push(answers[-1].split()[1])
-    assert not [line for line in said if "internal error" in line]
+    assert not [line for line in sent if "internal error" in line]

@@ -1,11 +1,11 @@
-"""What a ``go`` allows: never more than is on the clock, and garbage is reported."""
+"""Limits of ``go``: never more than the clock has, and garbage is reported."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keisei.shogi.types import Color
-from keisei.usi.limits import Limits, parse_go
+from keisei.usi.limits import SearchLimits, parse_go
 
 MS = st.integers(0, 3_600_000)
 
@@ -16,14 +16,14 @@ def seconds(text: str, *, turn: Color = Color.BLACK, ply: int = 0, delay: float 
     return allowed
 
 
-def test_all_words_are_understood() -> None:
+def test_all_arguments_are_parsed() -> None:
     text = (
         "btime 1 wtime 2 byoyomi 3 binc 4 winc 5 movetime 6 nodes 7 depth 8 infinite ponder mate "
         "searchmoves 7g7f P*5e"
     )
     limits, unknown = parse_go(text.split())
     assert unknown == []
-    assert limits == Limits(
+    assert limits == SearchLimits(
         black_time=1,
         white_time=2,
         byoyomi=3,
@@ -49,18 +49,18 @@ def test_all_words_are_understood() -> None:
         ("", []),
     ],
 )
-def test_what_is_not_understood_is_told(text: str, unknown: list[str]) -> None:
-    assert parse_go(text.split()) == (Limits(), unknown)
+def test_unknown_arguments_are_returned(text: str, unknown: list[str]) -> None:
+    assert parse_go(text.split()) == (SearchLimits(), unknown)
 
 
 def test_mates_have_their_own_clock() -> None:
-    assert parse_go(["mate", "infinite"])[0] == Limits(mate=True, infinite=True)
-    assert parse_go(["mate", "5000"])[0] == Limits(mate=True, move_time=5000)
-    assert parse_go(["mate"])[0] == Limits(mate=True)
+    assert parse_go(["mate", "infinite"])[0] == SearchLimits(mate=True, infinite=True)
+    assert parse_go(["mate", "5000"])[0] == SearchLimits(mate=True, move_time=5000)
+    assert parse_go(["mate"])[0] == SearchLimits(mate=True)
 
 
 def test_an_overdrawn_clock_is_an_empty_one() -> None:
-    assert parse_go(["btime", "-500"])[0] == Limits(black_time=0)
+    assert parse_go(["btime", "-500"])[0] == SearchLimits(black_time=0)
 
 
 @given(
@@ -72,7 +72,7 @@ def test_an_overdrawn_clock_is_an_empty_one() -> None:
 def test_no_more_is_used_than_there_is(
     turn: Color, clock: tuple[int, int, int, int, int], ply: int, delay: float
 ) -> None:
-    limits = Limits(
+    limits = SearchLimits(
         black_time=clock[0],
         white_time=clock[1],
         byoyomi=clock[2],

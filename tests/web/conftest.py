@@ -1,4 +1,4 @@
-"""A server as users start it and a real browser, shared by the tests of pages."""
+"""A server as users start it, and a real browser: fixtures of the tests of pages."""
 
 import http.client
 import os
@@ -43,12 +43,12 @@ for line in sys.stdin:
         break
 alive.unlink()
 """
-"""An engine that plays four moves by heart; a file is there for as long as it runs."""
+"""A USI engine with four fixed moves; a file exists while it runs."""
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with one run, and with something that is none."""
+    """A directory with one run and a directory that is not a run."""
     directory = tmp_path_factory.mktemp("runs")
     tiny_run(directory / "tiny", checkpoints=2)
     (directory / "no-run").mkdir()
@@ -56,13 +56,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Engine:
-    """The engine by heart, as a player's word, and whether it runs."""
+    """The engine with fixed moves: its player spec, and whether it runs."""
 
     def __init__(self, directory: Path) -> None:
         program = directory / "engine.py"
         program.write_text(ENGINE)
         self._alive = directory / "alive"
-        self.word = f'usi:"{sys.executable}" "{program}" "{self._alive}"'
+        self.spec = f'usi:"{sys.executable}" "{program}" "{self._alive}"'
 
     def is_running(self) -> bool:
         return self._alive.exists()
@@ -96,10 +96,10 @@ class Server:
                 return
         raise AssertionError(f"no address was printed: {self.printed}")
 
-    def ask(
+    def request(
         self, path: str, *, method: str = "GET", body: bytes = b"", **headers: str
     ) -> tuple[int, str]:
-        """Status and text of an answer; the path goes over the wire as it is."""
+        """Return status and text of a response; the path is sent as it is."""
         parts = urlsplit(self.address)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
         try:
@@ -115,9 +115,9 @@ class Server:
             connection.close()
 
     def interrupt(self) -> int:
-        """Press Ctrl-C; the exit code. What was printed meanwhile is kept."""
+        """Send Ctrl-C and return the exit code; what was printed meanwhile is kept."""
         if self._process.poll() is None:
-            # Windows can send Ctrl-Break alone to another group of processes.
+            # On Windows only Ctrl-Break can be sent to another process group.
             self._process.send_signal(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT))
         try:
             printed, _ = self._process.communicate(timeout=20)
@@ -131,7 +131,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(runs: Path) -> Iterator[Server]:
-    """``keisei play``; tests of another one have a fixture of their own."""
+    """``keisei play``; tests of another server have a fixture of their own."""
     pytest.importorskip("nicegui")
     server = Server("play", "--runs", str(runs), "--seed", "1")
     yield server
@@ -139,7 +139,7 @@ def server(runs: Path) -> Iterator[Server]:
 
 
 def chromium() -> str | None:
-    """The system's browser; none is downloaded."""
+    """Return the path of the system's browser; none is downloaded."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
@@ -150,7 +150,7 @@ def browser() -> Iterator["Browser"]:
     playwright = pytest.importorskip("playwright.sync_api")
     program = chromium()
     if program is None:
-        pytest.skip("there is no Chromium here")
+        pytest.skip("Chromium is not installed")
     with playwright.sync_playwright() as play:
         launched: Any = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield launched
@@ -158,17 +158,17 @@ def browser() -> Iterator["Browser"]:
 
 
 @contextmanager
-def visits(browser: "Browser", server: Server, ready: str) -> Iterator[OpenPage]:
-    """Opens pages; at the end none must have complained, or have asked anybody but the server.
+def open_pages(browser: "Browser", server: Server, ready: str) -> Iterator[OpenPage]:
+    """Yield a function that opens a page and waits for the selector `ready`.
 
-    A page is there when the selector `ready` is.
+    At the end, checks that no page had an error or sent a request to another server.
     """
     contexts = []
-    complaints: list[str] = []
+    problems: list[str] = []
 
-    def heed(request: Any) -> None:
+    def check(request: Any) -> None:
         if not request.url.startswith((server.address, "data:", "blob:")):
-            complaints.append(request.url)
+            problems.append(request.url)
 
     def open_page(path: str = "", size: tuple[int, int] = DESK, *, dark: bool = False) -> "Page":
         context = browser.new_context(
@@ -180,12 +180,12 @@ def visits(browser: "Browser", server: Server, ready: str) -> Iterator[OpenPage]
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console",
-            lambda said: complaints.append(said.text) if said.type == "error" else None,
+            lambda message: problems.append(message.text) if message.type == "error" else None,
         )
-        page.on("request", heed)
+        page.on("request", check)
         page.goto(server.address + path)
         page.wait_for_selector(ready)
         return page
@@ -193,4 +193,4 @@ def visits(browser: "Browser", server: Server, ready: str) -> Iterator[OpenPage]
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert problems == []

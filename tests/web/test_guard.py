@@ -1,4 +1,4 @@
-"""Who may ask for pages: hosts, origins, tokens, sizes."""
+"""Which requests are answered: hosts, origins, tokens, sizes."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ Answer = tuple[int, dict[str, str], str]
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:
-    """What is guarded: answers everything with its path."""
+    """The guarded application: answers every request with its path."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.accept"})
         return
@@ -28,13 +28,13 @@ async def pages(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": scope["path"].encode()})
 
 
-def ask(
+def request(
     guard: Guard, path: str = "/", *, kind: str = "http", query: str = "", **headers: str
 ) -> list[MutableMapping[str, Any]]:
     sent: list[MutableMapping[str, Any]] = []
 
     async def receive() -> MutableMapping[str, Any]:
-        raise AssertionError("the guard reads no body")
+        raise AssertionError("the guard must not read the body")
 
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
@@ -60,8 +60,8 @@ def headers_of(sent: list[MutableMapping[str, Any]]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8360", "localhost:1", "[::1]:8360"])
-def test_loopback_is_answered_under_its_names(host: str) -> None:
-    assert status(ask(Guard(pages), host=host)) == 200
+def test_loopback_names_are_answered(host: str) -> None:
+    assert status(request(Guard(pages), host=host)) == 200
 
 
 @pytest.mark.parametrize(
@@ -77,21 +77,21 @@ def test_loopback_is_answered_under_its_names(host: str) -> None:
     ],
 )
 def test_other_hosts_are_refused(host: str) -> None:
-    """DNS rebinding: a name of the attacker's that points to 127.0.0.1."""
-    assert status(ask(Guard(pages), host=host)) == 421
-    closed = ask(Guard(pages), kind="websocket", host=host)
+    """DNS rebinding: an attacker's name that points to 127.0.0.1."""
+    assert status(request(Guard(pages), host=host)) == 421
+    closed = request(Guard(pages), kind="websocket", host=host)
     assert [message["type"] for message in closed] == ["websocket.close"]
 
 
-def test_no_host_at_all_is_refused() -> None:
-    assert status(ask(Guard(pages))) == 421
+def test_a_missing_host_is_refused() -> None:
+    assert status(request(Guard(pages))) == 421
 
 
 def test_in_a_network_addresses_and_the_machines_name_are_answered() -> None:
     guard = Guard(pages, host="0.0.0.0")
     for host in ("192.168.1.4:8360", f"{socket.gethostname()}:8360", "localhost"):
-        assert status(ask(guard, host=host)) == 200
-    assert status(ask(guard, host="evil.example")) == 421
+        assert status(request(guard, host=host)) == 200
+    assert status(request(guard, host="evil.example")) == 421
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_in_a_network_addresses_and_the_machines_name_are_answered() -> None:
 )
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_pages_of_other_origins_are_refused(origin: str, kind: str) -> None:
-    sent = ask(Guard(pages), kind=kind, host="127.0.0.1:8360", origin=origin)
+    sent = request(Guard(pages), kind=kind, host="127.0.0.1:8360", origin=origin)
     if kind == "http":
         assert status(sent) == 403
     else:
@@ -117,7 +117,7 @@ def test_pages_of_other_origins_are_refused(origin: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_our_own_pages_are_answered(kind: str) -> None:
-    sent = ask(Guard(pages), kind=kind, host="localhost:8360", origin="http://localhost:8360")
+    sent = request(Guard(pages), kind=kind, host="localhost:8360", origin="http://localhost:8360")
     assert sent[0]["type"] in ("http.response.start", "websocket.accept")
     assert sent[0].get("status", 200) == 200
 
@@ -135,12 +135,12 @@ def test_our_own_pages_are_answered(kind: str) -> None:
         ("none", "navigate", "document", 200),  # typed in by the user
     ],
 )
-def test_parts_of_other_sites_pages_are_refused_though_they_have_no_origin(
+def test_images_and_frames_on_other_sites_are_refused(
     site: str, mode: str, dest: str, expected: int
 ) -> None:
     """``<img src="http://127.0.0.1:8360/?1">`` on any page of the web."""
     fetch = {"sec_fetch_site": site, "sec_fetch_mode": mode, "sec_fetch_dest": dest}
-    assert status(ask(Guard(pages), host="127.0.0.1:8360", **fetch)) == expected
+    assert status(request(Guard(pages), host="127.0.0.1:8360", **fetch)) == expected
 
 
 @pytest.mark.parametrize(
@@ -151,42 +151,42 @@ def test_parts_of_other_sites_pages_are_refused_though_they_have_no_origin(
         ("101", 413),
         ("-1", 413),
         ("9e9", 413),
-        ("9" * 5000, 413),  # more digits than Python reads
+        ("9" * 5000, 413),  # more digits than Python converts
         ("", 413),
     ],
 )
-def test_what_is_too_long_is_not_read(length: str, expected: int) -> None:
+def test_a_request_that_is_too_large_is_refused(length: str, expected: int) -> None:
     guard = Guard(pages, max_bytes=100)
-    assert status(ask(guard, host="localhost", content_length=length)) == expected
+    assert status(request(guard, host="localhost", content_length=length)) == expected
 
 
-def test_what_does_not_say_its_length_is_not_read() -> None:
-    for claims in ({}, {"content_length": "5"}):  # the encoding is what counts, not the claim
-        sent = ask(Guard(pages), host="localhost", transfer_encoding="chunked", **claims)
+def test_a_request_without_a_length_is_refused() -> None:
+    for claims in ({}, {"content_length": "5"}):  # a chunked body has no reliable length
+        sent = request(Guard(pages), host="localhost", transfer_encoding="chunked", **claims)
         assert status(sent) == 411
 
 
-def test_without_the_token_nothing_is_answered() -> None:
+def test_without_the_token_requests_are_refused() -> None:
     guard = Guard(pages, token="the-token")
-    assert status(ask(guard, host="localhost")) == 401
-    assert status(ask(guard, host="localhost", query="token=the-toke")) == 401
-    assert status(ask(guard, host="localhost", cookie="keisei-token=other")) == 401
-    assert status(ask(guard, host="localhost", cookie="other=the-token")) == 401
+    assert status(request(guard, host="localhost")) == 401
+    assert status(request(guard, host="localhost", query="token=the-toke")) == 401
+    assert status(request(guard, host="localhost", cookie="keisei-token=other")) == 401
+    assert status(request(guard, host="localhost", cookie="other=the-token")) == 401
     for query in ("", "token=the-token"):
-        assert ask(guard, kind="websocket", host="localhost", query=query)[0]["type"] == (
+        assert request(guard, kind="websocket", host="localhost", query=query)[0]["type"] == (
             "websocket.close"
         )
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address() -> None:
     guard = Guard(pages, token="the-token")
-    sent = ask(guard, "/games", host="localhost", query="a=1&token=the-token&b=")
+    sent = request(guard, "/games", host="localhost", query="a=1&token=the-token&b=")
     assert status(sent) == 303
     assert headers_of(sent)["location"] == "/games?a=1&b="
     cookie = headers_of(sent)["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite" in cookie
-    assert status(ask(guard, host="localhost", cookie=cookie.partition(";")[0])) == 200
+    assert status(request(guard, host="localhost", cookie=cookie.partition(";")[0])) == 200
 
 
 @pytest.mark.parametrize(
@@ -199,17 +199,17 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address() -> None:
         "keisei-token=old; keisei-token=the-token",
     ],
 )
-def test_cookies_of_other_programs_do_no_harm(cookies: str) -> None:
+def test_malformed_cookies_of_other_programs(cookies: str) -> None:
     """All ports of a host share their cookies, and not all are well-formed."""
-    assert status(ask(Guard(pages, token="the-token"), host="localhost", cookie=cookies)) == 200
+    assert status(request(Guard(pages, token="the-token"), host="localhost", cookie=cookies)) == 200
 
 
 @pytest.mark.parametrize(
     "path", ["/run/名前", "/run/a?b", "/run/a#b", "/run/a%b", "/a\r\nset-cookie: x=y", "/a b/"]
 )
-def test_the_way_back_leads_to_where_the_visitor_was(path: str) -> None:
+def test_the_redirect_leads_to_the_requested_page(path: str) -> None:
     guard = Guard(pages, token="the-token")
-    sent = ask(guard, path, host="localhost", query="q=%E5%90%8D&token=the-token")
+    sent = request(guard, path, host="localhost", query="q=%E5%90%8D&token=the-token")
     place = headers_of(sent)["location"]
     assert place.isascii()
     assert place.isprintable()
@@ -219,15 +219,15 @@ def test_the_way_back_leads_to_where_the_visitor_was(path: str) -> None:
 
 
 @pytest.mark.parametrize("slashes", ["//", "/\\", "/\\/", "\\\\", "///"])
-def test_the_way_back_never_leads_to_another_server(slashes: str) -> None:
+def test_the_redirect_never_leads_to_another_server(slashes: str) -> None:
     guard = Guard(pages, token="the-token")
-    sent = ask(guard, f"{slashes}evil.example/x", host="localhost", query="token=the-token")
+    sent = request(guard, f"{slashes}evil.example/x", host="localhost", query="token=the-token")
     assert headers_of(sent)["location"] == "/evil.example/x"
 
 
 @pytest.mark.parametrize("answer", [{"host": "localhost"}, {"host": "evil.example"}])
-def test_pages_load_nothing_from_elsewhere_and_are_framed_by_nobody(answer: dict[str, str]) -> None:
-    headers = headers_of(ask(Guard(pages), **answer))
+def test_pages_load_nothing_from_elsewhere_and_cannot_be_framed(answer: dict[str, str]) -> None:
+    headers = headers_of(request(Guard(pages), **answer))
     assert "default-src 'self'" in headers["content-security-policy"]
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"

@@ -1,4 +1,4 @@
-"""The running server as an attacker sees it: files, hosts, origins, sizes. No browser needed."""
+"""The running server as an attacker sees it: files, hosts, origins, sizes. Without a browser."""
 
 import socket
 import subprocess
@@ -27,7 +27,7 @@ from wsproto.events import (
 
 
 def test_the_page_is_there(server: Server) -> None:
-    status, body = server.ask("/")
+    status, body = server.request("/")
     assert status == 200
     assert "Keisei" in body
 
@@ -47,70 +47,70 @@ def test_the_page_is_there(server: Server) -> None:
         "/runs/tiny/config.json",
         "/tiny/config.json",
         "/static/../server.py",
-        "/?table=../../etc/passwd",
+        "/?room=../../etc/passwd",
     ],
 )
 def test_no_path_leads_to_a_file(server: Server, path: str) -> None:
     import nicegui
 
-    status, body = server.ask(path.format(version=nicegui.__version__))
+    status, body = server.request(path.format(version=nicegui.__version__))
     assert "root:" not in body
     assert "tower_depth" not in body, "a run's settings"
     assert "def run(" not in body
     assert "def serve(" not in body
-    assert status == 404 or path.startswith("/?table"), status
+    assert status == 404 or path.startswith("/?room"), status
 
 
 def test_foreign_hosts_and_origins_are_refused(server: Server) -> None:
-    assert server.ask("/", Host="rebound.example")[0] == 421
-    assert server.ask("/", Origin="http://evil.example")[0] == 403
+    assert server.request("/", Host="rebound.example")[0] == 421
+    assert server.request("/", Origin="http://evil.example")[0] == 403
     socket_path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
-    assert server.ask(socket_path, Origin="http://evil.example")[0] == 403
-    assert server.ask(socket_path, Host="rebound.example")[0] == 421
-    assert server.ask("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
+    assert server.request(socket_path, Origin="http://evil.example")[0] == 403
+    assert server.request(socket_path, Host="rebound.example")[0] == 421
+    assert server.request("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
 
 
 def test_what_is_too_large_is_refused(server: Server) -> None:
     path = "/_nicegui/client/some-client/upload/4"
-    status, _ = server.ask(path, method="POST", Content_Length=str(50 << 20))
+    status, _ = server.request(path, method="POST", Content_Length=str(50 << 20))
     assert status == 413
-    assert server.ask(path, method="POST", Transfer_Encoding="chunked")[0] == 411
-    status, _ = server.ask(path, method="POST", Transfer_Encoding="chunked", Content_Length="5")
+    assert server.request(path, method="POST", Transfer_Encoding="chunked")[0] == 411
+    status, _ = server.request(path, method="POST", Transfer_Encoding="chunked", Content_Length="5")
     assert status in (400, 411)
-    assert server.ask(path, method="POST", body=b"x" * 1000)[0] in (404, 405)
+    assert server.request(path, method="POST", body=b"x" * 1000)[0] in (404, 405)
 
 
 @pytest.mark.parametrize(("length", "code"), [(1 << 20, None), ((1 << 20) + 1, 1009)])
 def test_a_message_that_is_too_long_ends_its_connection(
     server: Server, length: int, code: int | None
 ) -> None:
-    """Pages talk through a WebSocket; whoever opens one may say as much as with a request."""
+    """Pages use a WebSocket; its messages have the same size limit as requests."""
     parts = urlsplit(server.address)
-    talk = WSConnection(ConnectionType.CLIENT)
+    connection = WSConnection(ConnectionType.CLIENT)
     target = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
     with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as wire:
-        wire.sendall(talk.send(Request(host=parts.netloc, target=target)))
-        # After the message, a ping: whoever answers it has taken the message.
+        wire.sendall(connection.send(Request(host=parts.netloc, target=target)))
+        # After the message, a ping: an answer to it means that the message was accepted.
         message = [TextMessage("6" + "x" * (length - 1)), Ping()]
-        for event in heard(wire, talk):
+        for event in received(wire, connection):
             if isinstance(event, AcceptConnection):
-                wire.sendall(b"".join(map(talk.send, message)))
+                wire.sendall(b"".join(map(connection.send, message)))
             elif isinstance(event, Pong):
                 assert code is None
                 return
             elif isinstance(event, CloseConnection):
                 assert event.code == code
                 return
-    raise AssertionError("nothing was said to it")
+    raise AssertionError("the server did not respond")
 
 
-def heard(wire: socket.socket, talk: WSConnection) -> Iterator[Event]:
+def received(wire: socket.socket, connection: WSConnection) -> Iterator[Event]:
     while data := wire.recv(1 << 16):
-        talk.receive_data(data)
-        yield from talk.events()
+        connection.receive_data(data)
+        yield from connection.events()
 
 
-def test_a_second_server_finds_another_port_but_says_so_if_one_was_asked_for(
+def test_a_port_in_use_is_an_error_if_it_was_given(
     server: Server,
 ) -> None:
     port = str(urlsplit(server.address).port)

@@ -1,4 +1,4 @@
-"""Where pages are served: ports, addresses, tokens. The pages themselves: `test_browser`."""
+"""Ports, addresses and tokens of the server; its pages are tested in `test_browser`."""
 
 import ipaddress
 import socket
@@ -11,12 +11,12 @@ from keisei.web import server
 from keisei.web.server import address_of, listen, serve
 
 
-def test_it_listens_on_this_machine_alone() -> None:
+def test_it_listens_on_this_machine_only() -> None:
     with listen(port=0) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
 
 
-def test_a_port_in_use_is_skipped_unless_it_was_asked_for() -> None:
+def test_a_port_in_use_is_skipped_unless_it_was_given() -> None:
     with listen() as first, listen() as second:
         taken = first.getsockname()[1]
         assert second.getsockname()[1] != taken
@@ -32,7 +32,7 @@ def test_a_port_in_use_is_skipped_unless_it_was_asked_for() -> None:
         ("192.0.2.1", 0, "cannot listen on 192.0.2.1"),
     ],
 )
-def test_what_can_not_be_listened_on(host: str, port: int, message: str) -> None:
+def test_invalid_hosts_and_ports(host: str, port: int, message: str) -> None:
     with pytest.raises(KeiseiError, match=message):
         listen(host, port)
 
@@ -46,7 +46,7 @@ def test_addresses() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 @pytest.mark.parametrize("has_both", [True, False])
-def test_where_all_addresses_are_listened_on_the_printed_one_is_answered(
+def test_with_all_addresses_the_printed_one_works(
     monkeypatch: pytest.MonkeyPatch, host: str, has_both: bool
 ) -> None:
     if not (has_both and socket.has_dualstack_ipv6()):
@@ -61,14 +61,14 @@ def test_where_all_addresses_are_listened_on_the_printed_one_is_answered(
         found = urlsplit(address)
         assert found.hostname is not None
         if found.hostname == socket.gethostname():
-            return  # no network: whether names are known is not up to us
-        assert not ipaddress.ip_address(found.hostname).is_unspecified, "nobody can go there"
+            return  # no network: the name may not be resolvable
+        assert not ipaddress.ip_address(found.hostname).is_unspecified, "it cannot be opened"
         socket.create_connection((found.hostname, found.port or 0), timeout=20).close()
 
 
-def test_all_of_ipv6_has_ipv4_too() -> None:
+def test_all_ipv6_addresses_include_ipv4() -> None:
     if not socket.has_dualstack_ipv6():
-        pytest.skip("this machine has no socket for both")
+        pytest.skip("this machine has no dual-stack sockets")
     with listen("::", 0) as listener:
         port = listener.getsockname()[1]
         for host in ("127.0.0.1", "::1"):
@@ -76,12 +76,12 @@ def test_all_of_ipv6_has_ipv4_too() -> None:
 
 
 @pytest.mark.parametrize("token", ["short", "with space", "semicolon;", "naïve-token"])
-def test_tokens_that_are_none(token: str) -> None:
-    with pytest.raises(KeiseiError, match="a token has at least 8"):
+def test_invalid_tokens(token: str) -> None:
+    with pytest.raises(KeiseiError, match="a token needs at least 8"):
         serve(lambda: None, title="never served", token=token, open_browser=False)
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "find_spec", lambda name: None)
     with pytest.raises(KeiseiError, match=r"pip install 'keisei\[web\]'"):
         serve(lambda: None, title="never served")

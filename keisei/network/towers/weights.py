@@ -1,14 +1,30 @@
-"""Weights into a model, also when it reads other planes than the one they come from."""
+"""Weights of towers: as named arrays and back, and into a model that reads other planes."""
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from keisei.errors import WeightsError
+from keisei.network.predictor import Weights
 from keisei.network.towers.model import ActorCritic
 
-SHOWN_NAMES = 8
-"""How many names a message lists before it says how many more there are."""
+MAX_LISTED_NAMES = 8
+"""Names that an error lists before it says how many more there are."""
+
+
+def model_weights(model: ActorCritic) -> Weights:
+    """Return the weights of a tower as named arrays; on a CPU they share its memory."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+
+
+def weight_tensors(weights: Weights) -> dict[str, Tensor]:
+    """Return named arrays as tensors on the CPU, which share their memory if it is writable."""
+    return {
+        name: torch.from_numpy(np.require(array, requirements="W"))
+        for name, array in weights.items()
+    }
 
 
 def load_weights(
@@ -20,15 +36,18 @@ def load_weights(
 ) -> list[str]:
     """Copy the weights of `state` into `model`; return notes about what had to be adapted.
 
-    Weights of planes that `model` does not read are left out, those of planes that `state` does
-    not know are zero: the model says what the old one said, until it learns to use them.
+    Weights of planes that `model` does not read are left out; those of planes that are new in
+    `model` are zero, so it predicts what the old one did until it learns to use them.
 
     Args:
-        model: gets the weights; stays as it was when they don't fit.
+        model: gets the weights; unchanged if they do not fit.
         state: as from ``state_dict``.
         planes_from: names of the planes that `state` reads (`FeatureSpec.plane_names`).
         planes_to: names of the planes that `model` reads. Planes are matched by name if both are
             given, by position otherwise.
+
+    Raises:
+        WeightsError: The weights do not fit; the message names the tensor and both shapes.
     """
     own = model.state_dict()
     _require_same_names(own, state)
@@ -54,7 +73,7 @@ def _require_same_names(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) 
         if names
     ]
     if problems:
-        raise WeightsError(f"the weights are of another model: {'; '.join(problems)}")
+        raise WeightsError(f"the weights belong to another model: {'; '.join(problems)}")
 
 
 def _with_planes(
@@ -64,7 +83,7 @@ def _with_planes(
     planes_from: Sequence[str] | None,
     planes_to: Sequence[str] | None,
 ) -> tuple[Tensor, list[str]]:
-    """The input layer's weight, its planes (dimension 1) put where the model wants them."""
+    """Return the input layer's weight with its planes (dimension 1) in the model's order."""
     if weight.dim() != wanted.dim():
         return weight, []
     before, after = weight.shape[1], wanted.shape[1]
@@ -99,8 +118,8 @@ def _require_length(name: str, argument: str, planes: Sequence[str], number: int
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:SHOWN_NAMES])
-    more = len(names) - SHOWN_NAMES
+    shown = ", ".join(names[:MAX_LISTED_NAMES])
+    more = len(names) - MAX_LISTED_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
 

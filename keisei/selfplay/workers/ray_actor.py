@@ -1,7 +1,7 @@
-"""A worker somewhere in a Ray cluster: plays a work_item when asked, and answers while it plays.
+"""A worker on a Ray cluster: an actor that plays work items, and reports its status meanwhile.
 
-This is the worker's side; `ray_pool` is the learner's. Nothing here imports Ray
-before an actor runs, so that the module can be read without it.
+This is the worker's side; `keisei.selfplay.workers.ray_pool` is the learner's. The module can be
+imported without Ray.
 """
 
 import os
@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.ppo.buffer import Experience, experience_bytes
-from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.workers.messages import WorkerStats
+from keisei.selfplay.rollout import RolloutStats, WorkerStats
 from keisei.selfplay.workers.model_sync import TensorMessage, unpack_weights
 from keisei.selfplay.workers.worker import GamesPlan, SelfPlayWorker
 from keisei.system import resident_megabytes
@@ -23,7 +22,7 @@ from keisei.timing import SectionTimer
 
 
 class WeightsMessage(NamedTuple):
-    """A network's weights on their way to workers."""
+    """The weights of a network, packed, on their way to workers."""
 
     messages: Mapping[str, TensorMessage]
     version: int
@@ -31,50 +30,50 @@ class WeightsMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class PackedChunk:
-    """A work_item that has been played, as it goes through the cluster."""
+    """The result of a work item."""
 
     work_item: int
     version: int
-    """Of the weights that played it."""
+    """Version of the weights that played it."""
 
     plies: int
     games: int
     data: npt.NDArray[np.uint8]
-    """The arrays of the experience, one after the other; Ray carries them without pickling."""
+    """The arrays of the experience, in one block, which Ray carries without pickling."""
 
     rollout: RolloutStats
     seconds: dict[str, float]
-    """Where the worker's time went."""
+    """The worker's time by section."""
 
     stats: WorkerStats
 
     @property
     def experience(self) -> Experience:
-        """What was played; it looks at `data` and cannot be written to."""
+        """The experience as a read-only view of `data`."""
         return Experience(self.plies, self.games, self.data.data)
 
 
 class ActorStatus(NamedTuple):
-    """A sign of life."""
+    """Heartbeat of an actor."""
 
     stats: WorkerStats
     progress: int
-    """Plies that were begun: if it stands still during a work_item, the worker hangs."""
+    """Plies started so far: a worker whose count stands still during a work item hangs."""
 
     node: str
-    """Where it runs."""
+    """Id of the node that it runs on."""
 
 
 class RayWorker:
-    """The actor. `sign` and `offer_weights` are done by a thread of their own, beside `play`."""
+    """The actor. `status` and `offer_weights` run in a thread of their own, beside `play`."""
 
     def __init__(self, number: int, plan: GamesPlan, plies: int) -> None:
         """Build the network and set up the games.
 
         Args:
-            number: of the worker.
+            number: number of the worker.
             plan: its games.
-            plies: of a work_item.
+            plies: plies of each game in a work item.
         """
         self._number = number
         self._plies, self._games = plies, plan.games
@@ -87,11 +86,11 @@ class RayWorker:
         self._busy_seconds = 0.0
 
     def offer_weights(self, weights: WeightsMessage) -> None:
-        """Take these for the next work_items, although those were given out with older ones."""
+        """Use these weights for work items that were handed out with older ones."""
         self._newest = weights
 
     def play(self, weights: WeightsMessage, work_item: int) -> PackedChunk:
-        """Play a work_item with these weights, or with newer ones that it has heard of."""
+        """Play a work item with these weights, or with newer ones that have been offered."""
         self._item_start = time.perf_counter()
         self._start = self._item_start if self._start is None else self._start
         newest = self._newest
@@ -119,7 +118,7 @@ class RayWorker:
         )
 
     def status(self) -> ActorStatus:
-        """How it is doing."""
+        """Return statistics, progress and node."""
         import ray
 
         return ActorStatus(self._stats(), self._progress, ray.get_runtime_context().get_node_id())

@@ -1,18 +1,22 @@
-"""What all kinds of workers have in common: whose games are whose, and what is counted."""
+"""What the pools of workers share: the division of games and work, and the accounting.
 
+`WorkerPool` is the base of `keisei.selfplay.workers.process_pool.ParallelSelfPlay` and
+`keisei.selfplay.workers.ray_pool.RaySelfPlay`.
+"""
+
+import heapq
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Weights
 from keisei.ppo.buffer import Experience
 from keisei.ppo.learner import Ranks
-from keisei.selfplay.opponent_pool import with_snapshot
-from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.rollout import RolloutStats, WorkerStats, with_snapshot
+from keisei.selfplay.source import WorkersFailedError
 from keisei.selfplay.workers.inference_server import ServerAddress
-from keisei.selfplay.workers.messages import WorkersFailedError, WorkerStats
 from keisei.selfplay.workers.model_sync import pack_weights
 from keisei.selfplay.workers.worker import GamesPlan, PoolSnapshots
 from keisei.shogi.game import ShogiGame
@@ -21,61 +25,67 @@ from keisei.shogi.rules import Outcome
 
 logger = logging.getLogger(__name__)
 
+Played = TypeVar("Played")
+
 
 class GameShares:
-    """The games of a run in equal shares, one for each worker.
+    """The games of a learner in equal shares, one for each worker.
 
-    Games have numbers, which count on through replacements and all learners of a run.
+    Every game has a number, from which its seeds follow. A round gives each game of all learners a
+    number; replaced workers and resumed runs take theirs from later rounds, so none is used twice.
     """
 
-    def __init__(self, config: AppConfig, *, shares: int, ranks: Ranks, rounds: int = 0) -> None:
-        """Share the games.
+    def __init__(
+        self, config: AppConfig, *, shares: int, ranks: Ranks, first_round: int = 0
+    ) -> None:
+        """Divide the games.
 
         Args:
             config: the settings of the run.
-            shares: how many there are.
-            ranks: all learners, of which one has these games.
-            rounds: how often all numbers have been given away before.
+            shares: number of shares.
+            ranks: all learners of the run; the games are those of this one.
+            first_round: number of rounds that were used before.
+
+        Raises:
+            KeiseiError: The games cannot be divided evenly.
         """
         if config.env.num_games % shares:
             raise KeiseiError(
-                f"{config.env.num_games} games cannot be shared fairly by {shares} workers: "
+                f"{config.env.num_games} games cannot be divided evenly among {shares} workers: "
                 "env.num_games must be a multiple of parallel.num_workers"
             )
         self.shares = shares
         self.games = config.env.num_games // shares
-        """Of one share."""
+        """Games of one share."""
 
-        self.given = rounds * shares
-        """Shares that have been given away so far."""
+        self._next_share = first_round * shares
+        """Counts through all rounds."""
 
         self._config = config
         self._ranks = ranks
 
     @property
     def games_given(self) -> int:
-        """Games that all learners together have begun, in rounds: all have lower numbers."""
-        return -(-self.given // self.shares) * self._games_of_round
+        """Upper bound of all game numbers in use, by any learner: that of whole rounds."""
+        return -(-self._next_share // self.shares) * self._games_per_round
 
     def skip(self, games: int) -> None:
-        """Go on after so many games, however they were shared."""
-        self.given = -(-games // self._games_of_round) * self.shares
+        """Continue behind the first `games` numbers, whatever shares they were given out in."""
+        self._next_share = -(-games // self._games_per_round) * self.shares
 
     @property
-    def _games_of_round(self) -> int:
+    def _games_per_round(self) -> int:
         return self._ranks.size * self._config.env.num_games
 
-    def next_plan(
-        self, snapshots: PoolSnapshots, server_address: ServerAddress | None = None
-    ) -> GamesPlan:
-        """For the next worker: games of numbers that nobody had.
+    def next_plan(self, snapshots: PoolSnapshots, server: ServerAddress | None = None) -> GamesPlan:
+        """Return the plan of the next worker, whose games have unused numbers.
 
         Args:
-            snapshots: whom the network meets in pool games.
-            server_address: where it asks a server, if there is one.
+            snapshots: opponents in its pool games.
+            server: the inference server, if there is one.
         """
-        rounds, share = divmod(self.given, self.shares)
-        self.given += 1
+        rounds, share = divmod(self._next_share, self.shares)
+        self._next_share += 1
         first_of_round = (rounds * self._ranks.size + self._ranks.rank) * self._config.env.num_games
         return GamesPlan(
             config_json=self._config.model_dump_json(),
@@ -83,12 +93,91 @@ class GameShares:
             games=self.games,
             threads=self._config.parallel.worker_threads or 1,
             snapshots=snapshots,
-            server_address=server_address,
+            server=server,
         )
 
 
+class WorkItems(Generic[Played]):
+    """Work items for workers that may come and go: each is played once, in the order of updates.
+
+    The rollout of an update is divided into work items of equal size, one for each share of the
+    games. Any worker may play any item, and the item of a lost worker is given to another. Update
+    ``u`` consists of the items ``u * shares`` to ``(u + 1) * shares - 1``. So nothing is lost or
+    counted twice, and no weights are older than permitted, whichever workers are fast.
+
+    >>> work_items = WorkItems[str](shares=2, max_lag=0)
+    >>> work_items.begin_round()
+    >>> work_items.take(), work_items.take(), work_items.take()
+    (0, 1, None)
+    >>> work_items.put_back(0)  # its worker died
+    >>> work_items.take()
+    0
+    >>> work_items.complete(1, "plies of 1")
+    >>> work_items.complete(0, "plies of 0")
+    >>> work_items.is_complete
+    True
+    >>> work_items.collect()
+    ['plies of 0', 'plies of 1']
+    """
+
+    def __init__(self, *, shares: int, max_lag: int) -> None:
+        """Start with the first update.
+
+        Args:
+            shares: work items of one update.
+            max_lag: number of updates that may be played ahead of the newest weights.
+        """
+        self.shares = shares
+        self._max_lag = max_lag
+        self._update = 0
+        """The update that is collected next."""
+
+        self._newest = -1
+        """The update that the newest weights are for; no items before the first weights."""
+
+        self._next = 0
+        self._returned: list[int] = []
+        self._played: dict[int, Played] = {}
+
+    def begin_round(self) -> None:
+        """Permit the items of the next update, with new weights or once more with the old ones."""
+        self._newest = self._update
+
+    def take(self) -> int | None:
+        """Return the first item that no worker has; None if newer weights are needed for it."""
+        if self._returned:
+            return heapq.heappop(self._returned)
+        if self._newest < 0 or self._next // self.shares > self._newest + self._max_lag:
+            return None
+        self._next += 1
+        return self._next - 1
+
+    def put_back(self, number: int) -> None:
+        """Return an item that was taken but will not be played."""
+        heapq.heappush(self._returned, number)
+
+    def complete(self, number: int, played: Played) -> None:
+        """Store the result of an item."""
+        self._played[number] = played
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all items of the next update have been played."""
+        return all(number in self._played for number in self._numbers)
+
+    def collect(self) -> list[Played]:
+        """Return the results of the next update, in the order of its items."""
+        played = [self._played.pop(number) for number in self._numbers]
+        self._update += 1
+        return played
+
+    @property
+    def _numbers(self) -> range:
+        return range(self._update * self.shares, (self._update + 1) * self.shares)
+
+
 class WorkerPool:
-    """The learner's side of some workers; use it as a context."""
+    """The learner's side of its workers; use it as a context."""
 
     _shares: GameShares
 
@@ -96,7 +185,7 @@ class WorkerPool:
         self._config = config
         self._version = 0
         self._snapshots: list[Weights] = []
-        """Earlier selves, for workers that come later and for a resumed run."""
+        """Snapshots of the opponent pool, for workers that start later and for a resumed run."""
 
         self._board: ShogiGame | None = None
         self._failures_in_a_row = 0
@@ -105,16 +194,16 @@ class WorkerPool:
 
     @property
     def board(self) -> ShogiGame | None:
-        """A position of a game under way, to look at."""
+        """A position of a game in progress, for display."""
         return self._board
 
     @property
     def games_in_progress(self) -> int:
-        """That are lost if it is closed now."""
+        """Games that are lost if the pool is closed now."""
         return self._config.env.num_games
 
     def state(self) -> dict[str, Any]:
-        """Games in workers are not kept: a resumed run begins new ones."""
+        """Return counts and snapshots. Games are not kept: a resumed run starts new ones."""
         return {
             "abandoned_games": self.abandoned_games + self.games_in_progress,
             "games_given": self._shares.games_given,
@@ -122,13 +211,13 @@ class WorkerPool:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on counting."""
+        """Continue with the counts and snapshots that `state` returned."""
         self.abandoned_games = int(state["abandoned_games"])
         self._shares.skip(int(state["games_given"]))
         self._snapshots = [dict(weights) for weights in state["pool"]["snapshots"]]
 
     def close(self) -> None:
-        """End all workers and leave nothing behind."""
+        """End all workers and free all resources."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -138,32 +227,32 @@ class WorkerPool:
         self.close()
 
     def _begin_version(self, network: Network, version: int) -> None:
-        """New weights: if it is time for it, a copy of them joins the earlier selves."""
+        """Note the version of the new weights; if a snapshot is due, add a copy to the pool."""
         self._version = version
         selfplay = self._config.selfplay
-        is_time = version % selfplay.pool_interval == 0 or not self._snapshots
-        if selfplay.pool_share > 0.0 and is_time:
+        is_due = version % selfplay.pool_interval == 0 or not self._snapshots
+        if selfplay.pool_share > 0.0 and is_due:
             self._snapshots = with_snapshot(self._snapshots, network.weights(), selfplay.pool_size)
 
     @property
     def _pool_snapshots(self) -> PoolSnapshots:
-        """For a worker that begins now."""
+        """The snapshots for a worker that starts now."""
         packed = tuple(pack_weights(weights, compress=False) for weights in self._snapshots)
         return PoolSnapshots(packed, self._version)
 
     def _count_failure(
         self, worker: int, reason: str, *, lost_games: int, is_repeated: bool = True
     ) -> None:
-        """Report that a worker failed.
+        """Count and log the failure of a worker.
 
         Args:
             worker: its number.
-            reason: why, its traceback if it has one.
-            lost_games: that it was in the middle of.
-            is_repeated: whether it counts towards the failures that stop a run.
+            reason: its traceback where there is one.
+            lost_games: number of its games in progress.
+            is_repeated: whether it counts towards the failures in a row that stop a run.
 
         Raises:
-            WorkersFailedError: These were too many in a row.
+            WorkersFailedError: There were too many failures in a row.
         """
         self.failures += 1
         self._failures_in_a_row += is_repeated
@@ -175,14 +264,14 @@ class WorkerPool:
                 f"{reason}"
             )
 
-    def _finished(
+    def _finish_rollout(
         self,
         total: RolloutStats,
         experience: Experience,
         workers: tuple[WorkerStats, ...],
         on_game_end: Callable[[Outcome, int], None],
     ) -> RolloutStats:
-        """A rollout to which all chunks have been added."""
+        """Complete the statistics of a rollout to which all chunks have been added."""
         for outcome, plies in total.outcomes:
             on_game_end(outcome, plies)
         total.abandoned_games, total.failures = self.abandoned_games, self.failures

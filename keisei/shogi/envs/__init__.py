@@ -1,4 +1,4 @@
-"""Shogi for other people's learners: PettingZoo and Gymnasium environments.
+"""Gymnasium and PettingZoo environments, for other learners.
 
 They need the extra packages of ``keisei[envs]``. Importing this package registers
 ``keisei/Shogi-v0`` with Gymnasium:
@@ -26,8 +26,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from keisei.shogi.envs import pettingzoo_env as shogi_v0
-from keisei.shogi.envs.gymnasium_env import ShogiEnv
-from keisei.shogi.envs.gymnasium_vector_env import ShogiVectorEnv
+from keisei.shogi.envs.gymnasium_env import ShogiEnv, ShogiVectorEnv
 from keisei.shogi.envs.pettingzoo_env import ShogiAECEnv
 
 __all__ = ["ShogiAECEnv", "ShogiEnv", "ShogiVectorEnv", "shogi_v0"]
@@ -35,5 +34,5 @@ __all__ = ["ShogiAECEnv", "ShogiEnv", "ShogiVectorEnv", "shogi_v0"]
 gymnasium.register(
     id="keisei/Shogi-v0",
     entry_point="keisei.shogi.envs.gymnasium_env:ShogiEnv",
-    vector_entry_point="keisei.shogi.envs.gymnasium_vector_env:ShogiVectorEnv",
+    vector_entry_point="keisei.shogi.envs.gymnasium_env:ShogiVectorEnv",
 )

@@ -1,4 +1,4 @@
-"""One game as the environments show it: how it begins, what each side sees, how it ended."""
+"""Code shared by the environments: starts, observations, outcomes and rendering of a game."""
 
 import sys
 import warnings
@@ -18,6 +18,7 @@ from keisei.shogi.position import FIRST_ENEMY_CODE, LAST_SQUARE, Records
 from keisei.shogi.render.svg import board_svg
 from keisei.shogi.rules import DeclarationRule, Outcome, Termination
 from keisei.shogi.types import Color, Diagram
+from keisei.shogi.vector_kernels import MAX_OPENING_TRIES
 
 Observation = dict[str, npt.NDArray[Any]]
 """``observation``: float32 planes; ``action_mask``: int8, 1 for each legal action."""
@@ -28,21 +29,18 @@ Start = str | Diagram
 """An SFEN, a USI ``position`` command, or a diagram."""
 
 IllegalAction = Literal["lose", "raise"]
-"""What an illegal action does: it loses the game, or `step` raises `IllegalMoveError`."""
+"""Effect of an illegal action: it loses the game, or `step` raises `IllegalMoveError`."""
 
 RENDER_FPS: Final = 2
-_OPENING_TRIES: Final = 64
-"""Random openings that may end the game by themselves before it starts without one."""
-
 _OTHER_SIDE: Final = np.array(
     [0, *range(FIRST_ENEMY_CODE, FIRST_ENEMY_CODE + NUM_PIECE_KINDS), *range(1, FIRST_ENEMY_CODE)],
     dtype=np.uint8,
 )
-"""By piece code: the code of the same piece for the other side."""
+"""Piece codes as the opponent sees them, by piece code."""
 
 
 class GameSettings:
-    """How the games of an environment begin, what they show, and how long they last."""
+    """Settings of an environment: starts, openings, features, ply limit, declaration rule."""
 
     def __init__(
         self,
@@ -67,22 +65,22 @@ class GameSettings:
             ply = self._set_up(start).ply
             if ply + opening_plies >= ply_limit:
                 raise IllegalPositionError(
-                    f"a start begins at ply {ply}, with {opening_plies} opening plies that leaves "
-                    f"nothing below the ply limit of {ply_limit}"
+                    f"a start is at ply {ply}: adding {opening_plies} opening plies leaves nothing "
+                    f"below the ply limit of {ply_limit}"
                 )
 
     def begin(self, random: np.random.Generator, start: Start | None = None) -> ShogiGame:
-        """Begin a game: at `start` exactly, or at one of `starts` with random opening plies."""
+        """Start a game: from exactly `start`, or from one of `starts` with random opening plies."""
         if start is not None:
             return self._set_up(start)
-        for _ in range(_OPENING_TRIES):
+        for _ in range(MAX_OPENING_TRIES):
             game = self._set_up(self.starts[random.integers(len(self.starts))])
             if self._play_opening(game, random):
                 return game
         return self._set_up(self.starts[random.integers(len(self.starts))])
 
     def observe(self, game: ShogiGame, viewer: Color, *, may_move: bool) -> Observation:
-        """What `viewer` sees of a game; the mask is all zero unless `viewer` may move."""
+        """Return the observation of `viewer`; the mask is all zero unless `viewer` may move."""
         packed = pack_game(game)
         if viewer is not game.turn:
             packed = opponents_view(packed)
@@ -96,12 +94,12 @@ class GameSettings:
         outcome = outcome_of(game)
         if outcome is not None:
             raise IllegalPositionError(
-                f"at the start the game is over already: {outcome.termination.words}"
+                f"at the start the game is already over: {outcome.termination.words}"
             )
         return game
 
     def _play_opening(self, game: ShogiGame, random: np.random.Generator) -> bool:
-        """Play the random opening plies; whether the game goes on after them."""
+        """Play the random opening plies; return whether the game is still open after them."""
         for _ in range(self.opening_plies):
             game.push_action(int(random.choice(game.legal_actions)))
             if outcome_of(game) is not None:
@@ -110,7 +108,7 @@ class GameSettings:
 
 
 def observation_space(features: FeatureSpec) -> spaces.Space[Observation]:
-    """Planes and action mask of one game."""
+    """Return the space of the planes and the action mask of one game."""
     planes = spaces.Box(0.0, 1.0, features.shape, np.float32)
     mask = spaces.Box(0, 1, (NUM_ACTIONS,), np.int8)
     return cast(
@@ -119,12 +117,12 @@ def observation_space(features: FeatureSpec) -> spaces.Space[Observation]:
 
 
 def action_space() -> spaces.Discrete:
-    """All actions, legal or not."""
+    """Return the space of all actions, legal or not."""
     return spaces.Discrete(NUM_ACTIONS)
 
 
 def opponents_view(packed: Records) -> Records:
-    """``packed[B]`` as the side that is *not* to move sees it: as if it were that side's turn.
+    """Turn ``packed[B]`` to the view of the side that is *not* to move, as if it were its turn.
 
     That side is never in check: it has just moved.
     """
@@ -139,31 +137,32 @@ def opponents_view(packed: Records) -> Records:
 
 
 def outcome_of(game: ShogiGame) -> Outcome | None:
-    """How a game has ended; a side that may declare a win does so at once."""
+    """Return the outcome of a game, None if it is not over; possible wins are declared at once."""
     return game.outcome(claim_declaration=True)
 
 
 def is_truncated(outcome: Outcome | None) -> bool:
-    """Whether a game was cut short by the ply limit."""
+    """Return whether a game was truncated by the ply limit."""
     return outcome is not None and outcome.termination is Termination.PLY_LIMIT
 
 
 def position_info(game: ShogiGame) -> Info:
-    """The side to move (a `Color`) and the plies played."""
+    """Return the side to move (a `Color`) and the plies played."""
     return {"turn": int(game.turn), "ply": game.ply}
 
 
 def ending_info(termination: int, winner: Color | None) -> Info:
-    """Why a game ended (a `Termination`) and who won it, -1 for nobody."""
+    """Return the `Termination` of a game and its winner, -1 for a draw."""
     return {"termination": int(termination), "winner": -1 if winner is None else int(winner)}
 
 
 def start_option(options: Mapping[str, Any] | None) -> Start | None:
-    """The start position among the options of `reset`; those that don't exist give a warning."""
+    """Return the start position in the options of `reset`; warn about unknown options."""
     unknown = [name for name in options or () if name != "start"]
     if unknown:
         warnings.warn(
-            f"reset knows no option {', '.join(map(repr, unknown))}; there is 'start'", stacklevel=3
+            f"unknown option of reset: {', '.join(map(repr, unknown))}; the only one is 'start'",
+            stacklevel=3,
         )
     return options.get("start") if options else None
 
@@ -180,12 +179,14 @@ def render_game(game: ShogiGame, mode: str | None) -> str | None:
 
 
 def require_render_mode(mode: str | None, modes: Sequence[str]) -> None:
-    """Raise for a render mode that does not exist."""
+    """Raise ValueError for an unknown render mode."""
     if mode is not None and mode not in modes:
-        raise ValueError(f"render mode {mode!r}: there are {', '.join(modes)}")
+        raise ValueError(f"render mode {mode!r}: it must be one of {', '.join(modes)}")
 
 
 def require_illegal_action(illegal: str) -> None:
-    """Raise for a way to treat illegal actions that does not exist."""
+    """Raise ValueError for an unknown way to treat illegal actions."""
     if illegal not in get_args(IllegalAction):
-        raise ValueError(f"illegal={illegal!r}: it is one of {', '.join(get_args(IllegalAction))}")
+        raise ValueError(
+            f"illegal={illegal!r}: it must be one of {', '.join(get_args(IllegalAction))}"
+        )

@@ -1,4 +1,4 @@
-"""Shogi as a Gymnasium environment: one game, in which every step is a move of the side to move.
+"""Shogi as Gymnasium environments: `ShogiEnv` has one game, `ShogiVectorEnv` N in lockstep.
 
 >>> env = ShogiEnv()
 >>> observation, info = env.reset(seed=0)
@@ -9,13 +9,26 @@
 ...     action = env.action_space.sample(observation["action_mask"])
 ...     observation, reward, terminated, truncated, info = env.step(action)
 >>> env.close()
+
+>>> envs = ShogiVectorEnv(num_envs=4)
+>>> observations, infos = envs.reset(seed=0)
+>>> for _ in range(10):
+...     actions = envs.games.sample_actions()
+...     observations, rewards, terminations, truncations, infos = envs.step(actions)
+>>> observations["observation"].shape, observations["action_mask"].shape
+((4, 46, 9, 9), (4, 13527))
+>>> envs.close()
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, SupportsInt
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import IllegalMoveError
@@ -40,15 +53,20 @@ from keisei.shogi.envs.env_game import (
 from keisei.shogi.features import FeatureSpec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
+from keisei.shogi.position import Records
 from keisei.shogi.rules import DeclarationRule, Termination
+from keisei.shogi.types import Diagram
+from keisei.shogi.vector import VectorShogi, VectorStep
+
+Bools = npt.NDArray[np.bool_]
+VectorResult = tuple[Observation, npt.NDArray[np.float64], Bools, Bools, Info]
 
 
 class ShogiEnv(gymnasium.Env[Observation, np.int64]):
     """One game of Shogi as a single stream: Black's move, White's move, Black's move ...
 
-    Observation, action and reward are those of the side to move: an observation is what the side
-    that acts next sees, a reward belongs to the side that has just acted. So a value target has to
-    change its sign from one step to the next.
+    Observations and actions are in the view of the side to move; a reward belongs to the side that
+    has just moved. So a value target changes its sign from one step to the next.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -67,16 +85,16 @@ class ShogiEnv(gymnasium.Env[Observation, np.int64]):
         illegal: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        """Make the environment; `reset` begins a game.
+        """Make the environment; `reset` starts a game.
 
         Args:
-            features: which planes are observed, by name or spec.
-            starts: where games begin, one chosen at random: SFENs, USI positions or diagrams.
-            opening_plies: how many random legal moves are played before a game is handed out.
+            features: the feature set of the observations, by name or spec.
+            starts: start positions, chosen at random: SFENs, USI positions or diagrams.
+            opening_plies: number of random legal moves at the start of each game.
             ply_limit: the ply at which a game is truncated.
-            declaration: by which rule a side that may declare a win does so at once.
+            declaration: the rule by which a side that may declare a win does so at once.
             illegal: an illegal action loses the game (``lose``, the rule of Shogi), or makes
-                `step` raise `IllegalMoveError`, which says why it is illegal (``raise``).
+                `step` raise `IllegalMoveError` with the reason (``raise``).
             render_mode: ``human`` prints the board after every move, ``ansi`` and ``svg`` make
                 `render` return it as text.
         """
@@ -92,7 +110,7 @@ class ShogiEnv(gymnasium.Env[Observation, np.int64]):
 
     @property
     def game(self) -> ShogiGame:
-        """The game being played; read it as you like, `step` alone should change it."""
+        """The current game, to read; only `step` should change it."""
         if self._game is None:
             raise gymnasium.error.ResetNeeded("there is no game yet: call reset() first")
         return self._game
@@ -100,7 +118,7 @@ class ShogiEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Begin a game: with ``options["start"]`` at that position, without opening plies."""
+        """Start a game; ``options["start"]`` sets the position and skips the opening plies."""
         super().reset(seed=seed)
         self._game = self.settings.begin(self.np_random, start_option(options))
         self._is_over = False
@@ -111,7 +129,9 @@ class ShogiEnv(gymnasium.Env[Observation, np.int64]):
         """Play an action for the side to move; the reward is that side's."""
         game, chosen = self.game, int(action)
         if self._is_over:
-            raise gymnasium.error.ResetNeeded("the game is over: call reset() to begin the next")
+            raise gymnasium.error.ResetNeeded(
+                "the game is over: call reset() to start the next one"
+            )
         mover = game.turn
         try:
             game.push_action(chosen)
@@ -131,11 +151,11 @@ class ShogiEnv(gymnasium.Env[Observation, np.int64]):
         return self._observe(), reward, not truncated, truncated, info
 
     def render(self) -> str | None:
-        """The board as text (``ansi``, ``svg``) or printed (``human``)."""
+        """Return the board as text (``ansi``, ``svg``) or print it (``human``)."""
         return render_game(self.game, self.render_mode)
 
     def _forfeit(self, game: ShogiGame) -> tuple[Observation, float, bool, bool, Info]:
-        """What a step with an illegal action returns: the position is left as it was."""
+        """Return the result of an illegal action, which leaves the position unchanged."""
         self._is_over = True
         info = position_info(game) | ending_info(Termination.ILLEGAL_MOVE, game.turn.opponent)
         return self._observe(), -1.0, True, False, info
@@ -147,3 +167,144 @@ class ShogiEnv(gymnasium.Env[Observation, np.int64]):
     def _show(self) -> None:
         if self.render_mode == "human":
             self.render()
+
+
+class ShogiVectorEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
+    """`num_envs` games, each a single stream of moves like `ShogiEnv`.
+
+    A game that ends is reset in the same step. As Gymnasium defines it for `SAME_STEP`, the
+    observation is then the first one of the next game, and ``infos["final_obs"]`` and
+    ``infos["final_info"]`` hold the last ones of the game that ended.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": ["ansi", "svg"],
+        "render_fps": RENDER_FPS,
+    }
+
+    games: VectorShogi
+    """The games, with legal lists and packed positions that need no copy."""
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        features: str | FeatureSpec = "core46",
+        starts: Sequence[str | Diagram] = (STARTPOS_SFEN,),
+        opening_plies: int = 0,
+        ply_limit: int = 512,
+        declaration: DeclarationRule = DeclarationRule.POINTS_27,
+        illegal: IllegalAction = "lose",
+        threads: int = 1,
+        copy: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        """Make the environment; `reset` starts the games.
+
+        Args:
+            num_envs: number of games that are stepped together.
+            features: the feature set of the observations, by name or spec.
+            starts: start positions, chosen at random: SFENs or diagrams.
+            opening_plies: number of random legal moves at the start of each game.
+            ply_limit: the ply at which a game is truncated.
+            declaration: the rule by which a side that may declare a win does so at once.
+            illegal: an illegal action loses its game (``lose``), or makes `step` raise
+                `IllegalMoveError` with the game and the reason, and change nothing (``raise``).
+            threads: number of threads that share the work of a step.
+            copy: whether observations are new arrays; if not, the next step overwrites them.
+            render_mode: ``ansi`` or ``svg``: the format of the boards that `render` returns.
+        """
+        require_render_mode(render_mode, self.metadata["render_modes"])
+        require_illegal_action(illegal)
+        self.games = VectorShogi(
+            num_envs,
+            features,
+            starts=starts,
+            opening_plies=opening_plies,
+            ply_limit=ply_limit,
+            declaration=declaration,
+            illegal=illegal,
+            threads=threads,
+        )
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.single_observation_space = observation_space(self.games.features)
+        self.single_action_space = action_space()
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._planes = (
+            None if copy else np.empty((num_envs, *self.games.features.shape), np.float32)
+        )
+        self._mask = None if copy else np.empty((num_envs, NUM_ACTIONS), np.bool_)
+
+    @cached_property
+    def observation_space(self) -> gymnasium.Space[Any]:  # type: ignore[override]
+        """The batched space, made at first use: its bounds take more memory than the games."""
+        return batch_space(self.single_observation_space, self.num_envs)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Start new games. There are no options: `starts` is an argument of the constructor."""
+        if options:
+            raise ValueError(
+                f"reset of many games takes no options, got {', '.join(map(repr, options))}; "
+                "start positions are given when the environment is made: starts=[...]"
+            )
+        super().reset(seed=seed)
+        self.games.reset(seed=int(self.np_random.integers(1 << 63)))
+        return self._observe(), _position_infos(self.games.packed, np.ones(self.num_envs, np.bool_))
+
+    def step(self, actions: npt.ArrayLike) -> VectorResult:
+        """Play one action in each game for the side to move, who gets the reward."""
+        step = self.games.step(actions)
+        truncations = step.terminations == Termination.PLY_LIMIT
+        ended = step.terminations != 0
+        infos = _position_infos(step.packed, np.ones(self.num_envs, np.bool_))
+        if ended.any():
+            infos |= self._final_infos(step, ended)
+        rewards = step.rewards.astype(np.float64)
+        return self._observe(), rewards, ended & ~truncations, truncations, infos
+
+    def render(self) -> tuple[str | None, ...]:  # type: ignore[override]
+        """Return the boards as text, one for each game."""
+        return tuple(
+            render_game(self.games.game(index), self.render_mode) for index in range(self.num_envs)
+        )
+
+    def close_extras(self, **_: Any) -> None:
+        """Stop the threads."""
+        self.games.close()
+
+    def _observe(self) -> Observation:
+        return {
+            "observation": self.games.planes(self._planes),
+            "action_mask": self.games.legal_mask(self._mask).view(np.int8),
+        }
+
+    def _final_infos(self, step: VectorStep, ended: Bools) -> Info:
+        """Return `final_obs` and `final_info` in Gymnasium's layout for vector environments."""
+        indices = np.flatnonzero(ended)
+        planes = self.games.features.encode(step.final_packed[indices])
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        for row, index in enumerate(indices):
+            mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
+            final_obs[index] = {"observation": planes[row], "action_mask": mask}
+        final_info = _position_infos(step.final_packed, ended)
+        for name, values in (("termination", step.terminations), ("winner", step.winners)):
+            final_info |= _info(name, values, ended)
+        return {
+            "final_obs": final_obs,
+            "_final_obs": ended.copy(),
+            "final_info": final_info,
+            "_final_info": ended.copy(),
+        }
+
+
+def _position_infos(packed: Records, where: Bools) -> Info:
+    return _info("turn", packed["turn"], where) | _info("ply", packed["ply"], where)
+
+
+def _info(name: str, values: npt.NDArray[Any], where: Bools) -> Info:
+    """Return an entry of a vector environment's infos: values, and the mask of their games."""
+    return {name: np.where(where, values, 0).astype(np.int64), f"_{name}": where.copy()}

@@ -43,14 +43,14 @@ from keisei.shogi.rules import DeclarationRule, Outcome
 from keisei.shogi.types import Color
 
 AGENTS: Final = ("black_0", "white_0")
-"""The agents, by `Color`: named as PettingZoo asks, ``<descriptor>_<number>``."""
+"""The agents by `Color`, with names of PettingZoo's form ``<descriptor>_<number>``."""
 
 
 def env(**settings: Any) -> Any:
-    """The environment as PettingZoo users expect it; `settings` are those of `ShogiAECEnv`.
+    """Make the environment with PettingZoo's usual wrappers; `settings` as for `ShogiAECEnv`.
 
-    An illegal action ends the game: its player gets -1, the other one 0. Actions outside the
-    action space and calls in the wrong order are refused.
+    An illegal action ends the game: its player gets -1, the other one 0. Actions outside of the
+    action space and calls in the wrong order raise.
     """
     wrapped = wrappers.TerminateIllegalWrapper(raw_env(**settings), illegal_reward=-1)
     return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
@@ -59,8 +59,8 @@ def env(**settings: Any) -> Any:
 class ShogiAECEnv(AECEnv):  # type: ignore[misc]
     """One game of Shogi between ``black_0`` and ``white_0``; illegal moves raise.
 
-    Every agent can be observed at any time, and sees the board from its own side. The one that is
-    not to move sees the position as if it were its turn, with an empty action mask.
+    Every agent can be observed at any time, in its own view of the board. The one that is not to
+    move sees the position as if it were its turn, with an empty action mask.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -71,7 +71,7 @@ class ShogiAECEnv(AECEnv):  # type: ignore[misc]
     }
 
     game: ShogiGame
-    """The game being played; read it as you like, `step` alone should change it."""
+    """The current game, to read; only `step` should change it."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class ShogiAECEnv(AECEnv):  # type: ignore[misc]
         declaration: DeclarationRule = DeclarationRule.POINTS_27,
         render_mode: str | None = None,
     ) -> None:
-        """Make the environment; `reset` begins a game.
+        """Make the environment; `reset` starts a game.
 
         Args:
-            features: which planes are observed, by name or spec.
-            starts: where games begin, one chosen at random: SFENs, USI positions or diagrams.
-            opening_plies: how many random legal moves are played before the agents take over.
+            features: the feature set of the observations, by name or spec.
+            starts: start positions, chosen at random: SFENs, USI positions or diagrams.
+            opening_plies: number of random legal moves before the first agent moves.
             ply_limit: the ply at which a game is truncated.
-            declaration: by which rule a side that may declare a win does so at once.
+            declaration: the rule by which a side that may declare a win does so at once.
             render_mode: ``human`` prints the board after every move, ``ansi`` and ``svg`` make
                 `render` return it as text.
         """
@@ -106,15 +106,15 @@ class ShogiAECEnv(AECEnv):  # type: ignore[misc]
         self._random = np.random.default_rng()
 
     def observation_space(self, agent: str) -> spaces.Space[Observation]:
-        """Planes and action mask."""
+        """Return the space of the planes and the action mask."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """The 13,527 actions, in the view of the agent to move."""
+        """Return the space of the 13,527 actions, in the view of the agent to move."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a game: with ``options["start"]`` at that position, without opening plies."""
+        """Start a game; ``options["start"]`` sets the position and skips the opening plies."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
         self.game = self.settings.begin(self._random, start_option(options))
@@ -128,7 +128,7 @@ class ShogiAECEnv(AECEnv):  # type: ignore[misc]
         self._show()
 
     def step(self, action: int | np.integer[Any] | None) -> None:
-        """Play the action of `agent_selection`; `IllegalMoveError` leaves the game unchanged."""
+        """Play an action for `agent_selection`; `IllegalMoveError` leaves the game unchanged."""
         agent = self.agent_selection
         if not self._is_playing(agent):
             self._was_dead_step(action)
@@ -149,17 +149,17 @@ class ShogiAECEnv(AECEnv):  # type: ignore[misc]
         self._show()
 
     def observe(self, agent: str) -> Observation:
-        """The position in the view of `agent`; only the one to move has legal actions."""
+        """Return the position in the view of `agent`; only the one to move has legal actions."""
         viewer = Color(AGENTS.index(agent))
         may_move = viewer is self.game.turn and self._is_playing(agent)
         return self.settings.observe(self.game, viewer, may_move=may_move)
 
     def render(self) -> str | None:
-        """The board as text (``ansi``, ``svg``) or printed (``human``)."""
+        """Return the board as text (``ansi``, ``svg``) or print it (``human``)."""
         return render_game(self.game, self.render_mode)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the environment holds no resources."""
 
     def _is_playing(self, agent: str) -> bool:
         return agent in self.agents and not (self.terminations[agent] or self.truncations[agent])
@@ -179,4 +179,4 @@ class ShogiAECEnv(AECEnv):  # type: ignore[misc]
 
 
 raw_env = ShogiAECEnv
-"""The environment without wrappers, by the name that PettingZoo modules give it."""
+"""The environment without wrappers, by PettingZoo's usual name."""

@@ -1,7 +1,7 @@
 """CSA game records, the standard of the Computer Shogi Association: versions 2.2 and 3.0.
 
-Whatever a file declares, both versions are read. Comments are the lines that begin with ``'*``;
-lines that begin with ``'`` alone are, as the standard has it, for no program to read.
+Both versions are read, independent of the version that a file declares. Comments are the lines
+that begin with ``'*``; other lines that begin with ``'`` are ignored, as the standard says.
 """
 
 import re
@@ -20,9 +20,8 @@ from keisei.shogi.notation.csa_position import (
     format_start,
     square_digits,
 )
-from keisei.shogi.notation.line_builder import LineBuilder
-from keisei.shogi.notation.reader import Replay, split_lines, text_lines
-from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove
+from keisei.shogi.notation.reader import LineBuilder, split_lines
+from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove, Replay, text_lines
 from keisei.shogi.types import (
     HAND_KINDS,
     Color,
@@ -50,14 +49,14 @@ _KEY_BY_KEYWORD: Final = {
 }
 _KEYWORD_BY_KEY: Final = {key: keyword for keyword, key in _KEY_BY_KEYWORD.items()}
 _ALIASES: Final = {"$TIMET+": "$TIME+", "$TIMET-": "$TIME-"}
-"""The text of the 3.0 standard has these, its examples have the others."""
+"""Keywords in the text of the 3.0 standard, whose examples have the others."""
 
 _TIME_LIMIT: Final = re.compile(r"([0-9]{1,4}):([0-5][0-9])\+([0-9]{1,4})")
 _ESCAPE: Final = re.compile(r"\\(n|\\)")
 
 
 def read_header(statement: Statement, headers: dict[str, str]) -> None:
-    """Enter a header into `headers`; without a value it says nothing and is left out."""
+    """Read a header into `headers`; one without a value is left out."""
     text = statement.text
     if text.startswith(("N+", "N-")):
         keyword, value = text[:2], text[2:]
@@ -65,7 +64,7 @@ def read_header(statement: Statement, headers: dict[str, str]) -> None:
         keyword, _, value = text.partition(":")
     else:
         raise statement.error(
-            f"{text[:16]!r} is no header; 'N+name', 'N-name' or '$EVENT:text' is expected"
+            f"{text[:16]!r} is not a header; expected 'N+name', 'N-name' or '$EVENT:text'"
         )
     value = value.strip()
     keyword = _ALIASES.get(keyword, keyword)
@@ -80,7 +79,7 @@ def read_header(statement: Statement, headers: dict[str, str]) -> None:
 
 
 def header_lines(headers: Mapping[str, str], version: CsaVersion) -> Iterator[str]:
-    """The lines of all headers, the standard ones first."""
+    """Return the lines of all headers, the standard ones first."""
     for key in header.in_order(headers):
         keyword, value = _KEYWORD_BY_KEY.get(key, f"${key}"), headers[key]
         if key == header.NOTE:
@@ -89,14 +88,14 @@ def header_lines(headers: Mapping[str, str], version: CsaVersion) -> Iterator[st
             keyword, value = _time_limit_2_2(value)
         if not key or ":" in keyword or len(text_lines(f"{keyword}{value}")) > 1:
             raise NotationError(
-                f"header {key!r} cannot be written: a name without ':' and a value of one line "
-                "are needed"
+                f"header {key!r} cannot be written: it needs a name without ':' and a value of "
+                "one line"
             )
         yield f"{keyword}{'' if keyword in ('N+', 'N-') else ':'}{value}"
 
 
 def _time_limit_2_2(value: str) -> tuple[str, str]:
-    """``$TIME_LIMIT:00:25+30`` where that can say it, else the way of version 3.0."""
+    """Return ``$TIME_LIMIT:00:25+30`` if that can express the limit, else that of version 3.0."""
     limit = header.TimeLimit.parse(value)
     if limit is None or limit.increment or limit.main % 60 or limit.byoyomi > 99:
         return "$TIME", value
@@ -122,7 +121,7 @@ _ENDINGS: Final = {
     "%ERROR": Ending.ERROR,
 }
 _ENDING_CODES: Final = {ending: code for code, ending in _ENDINGS.items()} | {
-    # No CSA code exists for these two; the reason is left in a comment.
+    # There is no CSA code for these two; a comment gives the reason.
     Ending.DEFAULT_WIN: "%CHUDAN\n'不戦勝",
     Ending.DEFAULT_LOSS: "%CHUDAN\n'不戦敗",
 }
@@ -133,12 +132,12 @@ _SECONDS: Final = re.compile(r"T([0-9]{1,7}(?:\.[0-9]{1,9})?)\s*")
 
 
 def read_csa(text: str) -> list[GameRecord]:
-    """Read all the games of a CSA text. `NotationError` if there is none, or a faulty one."""
+    """Read all games of a CSA text; `NotationError` if there is none, or an invalid one."""
     return list(iter_csa(text))
 
 
 def iter_csa(text: str) -> Iterator[GameRecord]:
-    """The same one game after the other: what comes after those that are taken is not read."""
+    """Yield the games of a CSA text one by one; the text after the last one taken is not read."""
     is_empty = True
     reader = _GameReader()
     for statement in _statements(text):
@@ -152,7 +151,9 @@ def iter_csa(text: str) -> Iterator[GameRecord]:
     if reader.has_content:
         yield reader.record()
     elif is_empty:
-        raise NotationError("no game in this text; a CSA game has at least a start, such as 'PI'")
+        raise NotationError(
+            "there is no game in this text; a CSA game has at least a start, such as 'PI'"
+        )
 
 
 def write_csa(
@@ -163,9 +164,9 @@ def write_csa(
 ) -> str:
     """Write one game, or several with ``/`` between them.
 
-    Version 3.0 has milliseconds, 2.2 whole seconds (fractions are cut off). Variations,
-    bookmarks and the move number of the start have no place in CSA, nor has a win by default.
-    `encoding` is what version 3.0 declares.
+    Version 3.0 has milliseconds, 2.2 whole seconds (fractions are cut off). CSA cannot store
+    variations, bookmarks, the move number of the start, or a win by default. `encoding` is the one
+    that version 3.0 declares.
     """
     if isinstance(records, GameRecord):
         records = [records]
@@ -185,7 +186,7 @@ def write_csa(
 
 
 def _statements(text: str) -> Iterator[Statement]:
-    """All statements in order. Only lines of the game proper can hold several, between commas."""
+    """Yield all statements; only the lines of positions and moves can hold several, by commas."""
     for line in split_lines(text):
         for match in _STATEMENT.finditer(line.text):
             yield Statement(line, match.start() + 1, match[0])
@@ -204,27 +205,29 @@ class _GameReader:
 
     @property
     def has_content(self) -> bool:
-        """Whether there was anything but comments and a version."""
+        """Whether there was anything except comments and a version."""
         return self._last is not None
 
     def read(self, statement: Statement) -> None:
-        """Take in the next statement."""
+        """Read the next statement."""
         first = statement.text[0]
         if first == "'":
             self._read_comment(statement.text)
             return
         if first == "V":
             if _VERSION.fullmatch(statement.text) is None:
-                raise statement.error(f"{statement.text!r} is no version; 'V2.2' or 'V3.0' is")
+                raise statement.error(
+                    f"{statement.text!r} is not a version; expected 'V2.2' or 'V3.0'"
+                )
             return
         self._last = statement
         if first == "P":
             if self._line is not None or self._turn is not None:
-                raise statement.error("the start position has been given already")
+                raise statement.error("the start position was already given")
             self._position.read(statement)
         elif first in SIGNS and len(statement.text.strip()) == 1:
             if self._line is not None or self._turn is not None:
-                raise statement.error("the side to move has been given already")
+                raise statement.error("the side to move was already given")
             self._turn = SIGNS[first]
         elif first in SIGNS:
             self._read_move(statement)
@@ -236,21 +239,21 @@ class _GameReader:
             read_header(statement, self._headers)
         else:
             raise statement.error(
-                f"{statement.text[:16]!r} is no CSA statement; they begin with V N $ P + - T % or '"
+                f"{statement.text[:16]!r} is not CSA; statements begin with V N $ P + - T % or '"
             )
 
     def record(self) -> GameRecord:
-        """The game that was read."""
+        """Return the game that was read."""
         assert self._last is not None
         if self._line is None and self._turn is None and self._position.last is None:
-            raise self._last.error("headers without a game: a start such as 'PI' has to follow")
+            raise self._last.error("headers without a game: a start such as 'PI' must follow")
         line = self._open_line(self._last)
         line.require_legal()
         comment = "\n".join(self._comment)
         return GameRecord(line.start, line.moves, self._headers, comment, line.result)
 
     def _open_line(self, statement: Statement) -> LineBuilder:
-        """The line of play, begun at the first statement that needs it."""
+        """Return the line of play, which the first move or ending starts."""
         if self._line is None:
             turn = Color.BLACK if self._turn is None else self._turn
             start = self._position.diagram(turn)
@@ -272,12 +275,11 @@ class _GameReader:
         match = _MOVE.fullmatch(statement.text)
         if match is None or match[6] not in KIND_BY_NAME:
             raise statement.error(
-                f"{statement.text[:16]!r} is no move; something like '+7776FU' is expected"
+                f"{statement.text[:16]!r} is not a move; expected something like '+7776FU'"
             )
         if SIGNS[match[1]] is not replay.turn:
             raise statement.error(
-                f"it is {replay.turn.name.title()}'s turn: "
-                f"{SIGN_BY_COLOR[replay.turn]!r} is expected"
+                f"it is {replay.turn.name.title()}'s turn: expected {SIGN_BY_COLOR[replay.turn]!r}"
             )
         kind = KIND_BY_NAME[match[6]]
         target = square(int(match[4]), int(match[5]))
@@ -287,7 +289,9 @@ class _GameReader:
                 raise statement.error(f"{match[6]} cannot be dropped", 5)
             move = Move(None, target, False, kind)
         elif "0" in origin:
-            raise statement.error(f"{origin} is no square; 11 to 99, or 00 for the hand", 1)
+            raise statement.error(
+                f"{origin} is not a square; expected 11 to 99, or 00 for the hand", 1
+            )
         else:
             move = _board_move(statement, replay, origin, target, kind)
         line.play(move, statement.line, statement.column, statement.text.strip())
@@ -296,7 +300,7 @@ class _GameReader:
         ending = _ENDINGS.get(statement.text.strip())
         if ending is None:
             raise statement.error(
-                f"{statement.text.strip()!r} is no way to end a game; CSA knows "
+                f"{statement.text.strip()!r} is not a CSA ending; expected one of "
                 + " ".join(_ENDINGS)
             )
         line = self._open_line(statement)
@@ -307,23 +311,23 @@ class _GameReader:
         match = _SECONDS.fullmatch(statement.text)
         if match is None:
             raise statement.error(
-                f"{statement.text[:16]!r} is no time; 'T' and seconds are, as in 'T12' or 'T12.345'"
+                f"{statement.text[:16]!r} is not a time; expected seconds, as in 'T12' or 'T12.345'"
             )
         if self._line is None or self._line.is_empty:
-            raise statement.error("a time has to follow a move")
+            raise statement.error("a time must follow a move")
         self._line.set_seconds(float(match[1]), statement.line, statement.column)
 
 
 def _board_move(
     statement: Statement, replay: Replay, origin: str, target: int, kind: PieceKind
 ) -> Move:
-    """A move on the board. CSA names what the piece is after the move."""
+    """Make a move on the board; CSA names the piece as it is after the move."""
     from_square = square(int(origin[0]), int(origin[1]))
     piece = replay.board[from_square]
     if piece is None or piece.color is not replay.turn:
         raise statement.error(f"{replay.turn.name.title()} has no piece on {origin}", 1)
     if from_square == target:
-        raise statement.error("the piece goes nowhere: origin and target are the same square", 1)
+        raise statement.error("origin and target are the same square", 1)
     if piece.kind == kind:
         return Move(from_square, target)
     if piece.kind.can_promote and piece.kind.promoted == kind:
@@ -344,7 +348,7 @@ def _move_lines(record: GameRecord, version: CsaVersion) -> Iterator[str]:
 
 
 def _format_move(replay: Replay, recorded: RecordedMove) -> str:
-    """Play the move and write it."""
+    """Play the move and return its text."""
     move = recorded.move
     sign = SIGN_BY_COLOR[replay.turn]
     replay.play(move)

@@ -27,7 +27,7 @@ CSA_NAMES: Final = (
     *("FU", "KY", "KE", "GI", "KI", "KA", "HI", "OU"),
     *("TO", "NY", "NK", "NG", "UM", "RY"),
 )
-"""Two letters by kind."""
+"""Two-letter names by kind."""
 
 KIND_BY_NAME: Final = {name: PieceKind(kind) for kind, name in enumerate(CSA_NAMES)}
 SIGNS: Final = {"+": Color.BLACK, "-": Color.WHITE}
@@ -37,24 +37,24 @@ _ITEM: Final = re.compile(r"([0-9])([0-9])([A-Z]{2})")
 
 
 class Statement(NamedTuple):
-    """One statement of a CSA file: a line, or a part of it between commas."""
+    """A statement of a CSA file: a line, or a part of a line between commas."""
 
     line: SourceLine
     column: int
     text: str
 
     def error(self, message: str, offset: int = 0) -> NotationError:
-        """The error to raise for a fault `offset` characters into the statement."""
+        """Return the error to raise for a fault `offset` characters into the statement."""
         return self.line.error(message, self.column + offset)
 
 
 def square_digits(sq: int) -> str:
-    """``76`` for 7f."""
+    """Return the digits of a square: ``76`` for 7f."""
     return f"{file_of(sq)}{rank_of(sq)}"
 
 
 class PositionReader:
-    """Puts a start position together from the ``P`` statements of a game."""
+    """Builds the start position of a game from its ``P`` statements."""
 
     def __init__(self) -> None:
         self._board: list[Piece | None] = [None] * NUM_SQUARES
@@ -63,10 +63,10 @@ class PositionReader:
         self._whole_board = False
         self._rest_given = False
         self.last: Statement | None = None
-        """The last statement read; None if there was none: then the usual start is meant."""
+        """The last statement read; None without any, which means the usual start."""
 
     def read(self, statement: Statement) -> None:
-        """Read one statement that begins with ``P``."""
+        """Read a statement that begins with ``P``."""
         what = statement.text[1:2]
         if what == "I":
             self._read_usual_start(statement)
@@ -75,11 +75,11 @@ class PositionReader:
         elif what and what in "123456789":
             self._read_row(statement, int(what))
         else:
-            raise statement.error(f"{statement.text[:2]!r}; PI, P1 to P9, P+ or P- is expected")
+            raise statement.error(f"{statement.text[:2]!r}; expected PI, P1 to P9, P+ or P-")
         self.last = statement
 
     def diagram(self, turn: Color) -> Diagram:
-        """The position, checked."""
+        """Return the position; `NotationError` if no game can start from it."""
         if self.last is None:
             return Diagram(STARTPOS.board, STARTPOS.hands, turn)
         hands = tuple(self._hands[Color.BLACK]), tuple(self._hands[Color.WHITE])
@@ -92,14 +92,14 @@ class PositionReader:
 
     def _read_usual_start(self, statement: Statement) -> None:
         if self.last is not None:
-            raise statement.error("PI has to be the first line of a position")
+            raise statement.error("PI must be the first line of a position")
         self._board = list(STARTPOS.board)
         self._whole_board = True
         for sq, name, offset in _items(statement):
             piece = None if sq is None else self._board[sq]
             if sq is None or piece is None or CSA_NAMES[piece.kind] != name:
                 raise statement.error(
-                    f"PI takes pieces away from the usual start; there is no {name} on this square",
+                    f"PI removes pieces from the usual start; there is no {name} on this square",
                     offset,
                 )
             self._board[sq] = None
@@ -118,7 +118,7 @@ class PositionReader:
                 continue
             if cell[0] not in SIGNS or cell[1:] not in KIND_BY_NAME:
                 raise statement.error(
-                    f"{cell!r} is no square; ' * ' or a piece such as '+FU' is expected",
+                    f"{cell!r} is not a square; expected ' * ' or a piece such as '+FU'",
                     min(2 + 3 * index, len(statement.text)),
                 )
             piece = Piece(SIGNS[cell[0]], KIND_BY_NAME[cell[1:]])
@@ -127,10 +127,14 @@ class PositionReader:
     def _read_pieces(self, statement: Statement, color: Color) -> None:
         for sq, name, offset in _items(statement):
             if self._rest_given:
-                raise statement.error("00AL gave away all the pieces left; it must be last", offset)
+                raise statement.error(
+                    "00AL gave all remaining pieces to a hand; it must be last", offset
+                )
             if name == "AL":
                 if sq is not None:
-                    raise statement.error("AL (all the rest) goes to the hand: 00AL", offset)
+                    raise statement.error(
+                        "AL (all remaining pieces) goes to the hand: 00AL", offset
+                    )
                 self._give_rest(color)
             elif sq is not None:
                 self._place(statement, offset, sq, Piece(color, KIND_BY_NAME[name]))
@@ -141,7 +145,7 @@ class PositionReader:
 
     def _place(self, statement: Statement, offset: int, sq: int, piece: Piece) -> None:
         if self._board[sq] is not None:
-            raise statement.error(f"square {square_digits(sq)} is taken already", offset)
+            raise statement.error(f"square {square_digits(sq)} is already occupied", offset)
         self._board[sq] = piece
 
     def _give_rest(self, color: Color) -> None:
@@ -153,7 +157,7 @@ class PositionReader:
 
 
 def _items(statement: Statement) -> list[tuple[int | None, str, int]]:
-    """The (square, name, offset) items after ``PI``, ``P+``, ``P-``; square None for 00."""
+    """Parse the (square, name, offset) items after ``PI``, ``P+``, ``P-``; square None for 00."""
     items: list[tuple[int | None, str, int]] = []
     text = statement.text.rstrip()
     for offset in range(2, len(text), 4):
@@ -161,19 +165,21 @@ def _items(statement: Statement) -> list[tuple[int | None, str, int]]:
         name = match[3] if match else ""
         if match is None or (name not in KIND_BY_NAME and name != "AL"):
             raise statement.error(
-                f"{text[offset : offset + 4]!r} is no piece; something like 76FU is expected",
+                f"{text[offset : offset + 4]!r} is not a piece; expected something like 76FU",
                 offset,
             )
         digits = match[1] + match[2]
         if "0" in digits and digits != "00":
-            raise statement.error(f"{digits} is no square; 11 to 99, or 00 for the hand", offset)
+            raise statement.error(
+                f"{digits} is not a square; expected 11 to 99, or 00 for the hand", offset
+            )
         sq = None if digits == "00" else square(int(match[1]), int(match[2]))
         items.append((sq, name, offset))
     return items
 
 
 def format_start(diagram: Diagram) -> list[str]:
-    """The lines of a start position, the side to move included."""
+    """Return the lines of a start position and its side to move."""
     turn = SIGN_BY_COLOR[diagram.turn]
     missing = _missing_from_usual_start(diagram)
     if missing is not None:
@@ -192,7 +198,7 @@ def format_start(diagram: Diagram) -> list[str]:
 
 
 def _missing_from_usual_start(diagram: Diagram) -> str | None:
-    """The pieces taken away, as in ``82HI22KA``; None if the position is not of that kind."""
+    """Pieces removed from the usual start, as in ``82HI22KA``; None for other positions."""
     if diagram.hands != STARTPOS.hands:
         return None
     missing = ""

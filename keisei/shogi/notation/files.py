@@ -1,14 +1,14 @@
-"""Game files on disk: the suffix says which format, a look at the bytes says which encoding."""
+"""Game files on disk: the suffix selects the format, the bytes decide the encoding."""
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from keisei.errors import NotationError
+from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
 from keisei.shogi.notation.csa import CsaVersion, iter_csa, read_csa, write_csa
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
@@ -18,6 +18,7 @@ from keisei.shogi.notation.reader import (
     decode,
     encode,
     known_encoding,
+    split_lines,
 )
 from keisei.shogi.notation.record import (
     Ending,
@@ -25,12 +26,47 @@ from keisei.shogi.notation.record import (
     RecordedMove,
     Result,
 )
-from keisei.shogi.notation.usi import iter_usi, read_usi
+from keisei.shogi.notation.sfen import parse_position
 from keisei.system import read_bytes, write_atomically
 
 
+def read_usi(text: str) -> list[GameRecord]:
+    """Read a game from each line: a USI ``position`` command or an SFEN; ``#`` starts a comment.
+
+    >>> [game] = read_usi("startpos moves 7g7f 3c3d  # a quiet beginning")
+    >>> len(game.moves)
+    2
+
+    Raises:
+        NotationError: A line is invalid or has an illegal move, or there is no game.
+    """
+    return list(iter_usi(text))
+
+
+def iter_usi(text: str) -> Iterator[GameRecord]:
+    """Yield the games of USI lines one by one; the text after the last one taken is not read."""
+    is_empty = True
+    for line in split_lines(text):
+        command = line.text.partition("#")[0]
+        if not command.strip():
+            continue
+        try:
+            start, moves = parse_position(command)
+            record = GameRecord.from_moves(moves, start=start)
+        except NotationError as error:
+            raise NotationError(error.reason, line=line.number, column=error.column) from error
+        except (IllegalMoveError, IllegalPositionError) as error:
+            raise line.error(str(error)) from error
+        yield record
+        is_empty = False
+    if is_empty:
+        raise NotationError(
+            "there is no game; expected lines such as: startpos moves 7g7f 3c3d", line=1
+        )
+
+
 class Detail(Enum):
-    """What some format has no place for; singular and plural."""
+    """Details of a record that some formats cannot store; singular and plural."""
 
     VARIATION = ("variation", "variations")
     BOOKMARK = ("bookmark", "bookmarks")
@@ -41,7 +77,7 @@ class Detail(Enum):
 
 
 class Loss(NamedTuple):
-    """How often a detail is left out.
+    """A detail that is left out, and the number of times.
 
     >>> str(Loss(Detail.VARIATION, 2))
     '2 variations'
@@ -56,7 +92,7 @@ class Loss(NamedTuple):
 
 
 def losses(records: Iterable[GameRecord], lacking: Collection[Detail]) -> list[Loss]:
-    """What these games lose in a format that is lacking some details."""
+    """Count the details that these games lose in a format that is lacking some."""
     totals: Counter[Detail] = Counter()
     for record in records:
         totals += _details(record, with_variations=Detail.VARIATION not in lacking)
@@ -66,7 +102,7 @@ def losses(records: Iterable[GameRecord], lacking: Collection[Detail]) -> list[L
 
 
 def _details(record: GameRecord, *, with_variations: bool) -> Counter[Detail]:
-    """What there is in a record; a variation that is lost as a whole counts as nothing more."""
+    """Count the details of a record; those within a variation only `with_variations`."""
     moves, results = list(record.moves), [record.result]
     for variation in record.variations if with_variations else ():
         moves += variation.moves
@@ -89,7 +125,7 @@ def _details(record: GameRecord, *, with_variations: bool) -> Counter[Detail]:
 
 
 class _Format(NamedTuple):
-    """How the files of a suffix are read and written."""
+    """Reader, writer and encoding of the files with a suffix."""
 
     name: str
     read: Callable[[str], list[GameRecord]]
@@ -100,10 +136,10 @@ class _Format(NamedTuple):
     """None for CSA, which can hold several games and takes options."""
 
     encoding: str
-    """Of the files that are written; those that are read may have any."""
+    """Encoding of the files that are written; those that are read can have any."""
 
     lacking: frozenset[Detail]
-    """What is left out of the files that are written, for want of a place."""
+    """Details that the format cannot store."""
 
 
 _CSA: Final = _Format(
@@ -143,18 +179,18 @@ SUFFIXES: Final = tuple(_FORMATS)
 """The suffixes of game files."""
 
 USI_SUFFIXES: Final = (".sfen", ".usi")
-"""The suffixes of files with a USI ``position`` command per line, which are only read."""
+"""The suffixes of files with a USI ``position`` command per line, which can only be read."""
 
 
 def load_games(path: str | os.PathLike[str]) -> list[GameRecord]:
-    """All the games of a file. `NotationError` tells line, column and file of a fault."""
+    """Load all games of a file; `NotationError` names line, column and file of a fault."""
     path = Path(path)
-    _reader_of(path)  # what is no game file is not read
+    _reader_of(path)  # fail before reading a file with another suffix
     return read_games(read_bytes(path), path)
 
 
 def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
-    """All the games of a file's content; the suffix of its `name` says which format it is."""
+    """Read all games of a file's content; the suffix of its `name` selects the format."""
     path = Path(name)
     reader = _reader_of(path)
     try:
@@ -164,7 +200,7 @@ def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
 
 
 def read_first_game(data: bytes, name: str | os.PathLike[str]) -> GameRecord:
-    """The first game of a file's content, without variations; nothing after it is read."""
+    """Read the first game of a file's content, without variations; the rest is not read."""
     path = Path(name)
     is_usi = path.suffix.lower() in USI_SUFFIXES
     reader = _first_of_usi if is_usi else _format_of(path).read_first
@@ -175,7 +211,7 @@ def read_first_game(data: bytes, name: str | os.PathLike[str]) -> GameRecord:
 
 
 def load_game(path: str | os.PathLike[str]) -> GameRecord:
-    """The game of a file that holds one; `NotationError` if it holds several."""
+    """Load the game of a file; `NotationError` if the file holds several."""
     games = load_games(path)
     if len(games) > 1:
         raise NotationError(f"{path} holds {len(games)} games; load_games reads them all")
@@ -191,9 +227,9 @@ def save_game(
 ) -> None:
     """Write a game in the format of the suffix: .csa .kif .kifu .ki2 .ki2u.
 
-    By custom .kif and .ki2 are Shift-JIS and the others UTF-8; `encoding` overrides that. A
-    reader of the file never sees half of it: it is written aside and moved into place. What the
-    format has no place for is dropped: `left_out` tells it.
+    By convention .kif and .ki2 are Shift-JIS and the others UTF-8; `encoding` overrides that. The
+    file is written atomically. Details that the format cannot store are dropped: `left_out`
+    returns them.
     """
     save_games([record], path, encoding, csa_version=csa_version)
 
@@ -216,12 +252,12 @@ def games_as_bytes(
     *,
     csa_version: CsaVersion = "3.0",
 ) -> bytes:
-    """The content of the file that `save_games` would write."""
+    """Return the content of the file that `save_games` would write."""
     path = Path(name)
     chosen = _format_of(path)
     encoding = chosen.encoding if encoding is None else known_encoding(encoding)
     if not records:
-        raise NotationError(f"no game to write to {path}")
+        raise NotationError(f"there is no game to write to {path}")
     if chosen.write is None:
         declared = "SHIFT_JIS" if encoding == SHIFT_JIS else "UTF-8"
         text = write_csa(records, csa_version, encoding=declared)
@@ -230,7 +266,7 @@ def games_as_bytes(
     else:
         raise NotationError(f"a {path.suffix} file holds one game, not {len(records)}; use .csa")
     if encoding == SHIFT_JIS:
-        text = text.replace("\n", "\r\n")  # such files are at home on Windows
+        text = text.replace("\n", "\r\n")  # as on Windows, where most Shift-JIS files come from
     try:
         return encode(text, encoding)
     except NotationError as error:
@@ -238,12 +274,12 @@ def games_as_bytes(
 
 
 def left_out(records: Sequence[GameRecord], path: str | os.PathLike[str]) -> list[Loss]:
-    """What these games lose when they are saved in the format of this suffix (CSA being 3.0)."""
+    """Count the details that are lost by saving games in the format of a suffix (CSA 3.0)."""
     return losses(records, _format_of(Path(path)).lacking)
 
 
 def format_name(path: str | os.PathLike[str]) -> str:
-    """The format of a file by its suffix: ``CSA``, ``KIF`` or ``KI2``."""
+    """Return the format of a file by its suffix: ``CSA``, ``KIF`` or ``KI2``."""
     return _format_of(Path(path)).name
 
 
@@ -261,7 +297,7 @@ def _format_of(path: Path) -> _Format:
     except KeyError:
         raise NotationError(
             f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}; "
-            f"{' and '.join(USI_SUFFIXES)} can be read"
+            f"{' and '.join(USI_SUFFIXES)} can be read, not written"
         ) from None
 
 

@@ -1,8 +1,8 @@
-"""What is known about a game besides its moves: names, times, limits.
+"""Headers of game records: players, event, dates, time limits.
 
 A record keeps its headers as text under the keys below, so that nothing is lost in conversion;
-keys that no format knows are kept as they were written. The typed views of `GameRecord` read
-that text through the functions of this module.
+other keys are kept as the file spells them. The typed properties of `GameRecord` parse that text
+with the functions of this module.
 """
 
 import re
@@ -39,11 +39,11 @@ STANDARD_KEYS: Final = (
     JISHOGI,
     NOTE,
 )
-"""The keys that every format knows by its own name, in the order in which they are written."""
+"""The keys that every format has a name for, in the order in which they are written."""
 
 
 def in_order(keys: Iterable[str]) -> list[str]:
-    """The keys as they are written: the standard ones in their order, then the others."""
+    """Sort keys for writing: the standard ones in their order, then the others."""
     order = {key: index for index, key in enumerate(STANDARD_KEYS)}
     return sorted(keys, key=lambda key: order.get(key, len(order)))
 
@@ -56,7 +56,7 @@ _MOMENT: Final = re.compile(
 
 
 def parse_moment(text: str) -> date | None:
-    """The `date`, or `datetime` where a time of day is given; None if it is neither."""
+    """Parse a `date`, or a `datetime` if a time of day is given; None if it is neither."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         return None
@@ -70,33 +70,33 @@ def parse_moment(text: str) -> date | None:
 
 
 def format_moment(moment: date) -> str:
-    """``2026/02/28``, or ``2026/02/28 09:30:00`` for a `datetime`."""
+    """Format a `date` as ``2026/02/28``, a `datetime` as ``2026/02/28 09:30:00``."""
     time = f" {moment:%H:%M:%S}" if isinstance(moment, datetime) else ""
     return f"{moment.year:04}/{moment.month:02}/{moment.day:02}{time}"
 
 
 class TimeLimit(NamedTuple):
-    """The time a player has, in seconds.
+    """The time limit of a player, in seconds.
 
     >>> str(TimeLimit(main=600, byoyomi=30))
     '600+30+0'
     """
 
     main: int
-    """For the whole game."""
+    """Time for the whole game."""
 
     byoyomi: int = 0
-    """For each move once the main time is used up."""
+    """Time for each move once the main time is used up."""
 
     increment: int = 0
-    """Added after each move (Fischer clock)."""
+    """Time added after each move (Fischer clock)."""
 
     def __str__(self) -> str:
         return f"{self.main}+{self.byoyomi}+{self.increment}"
 
     @classmethod
     def parse(cls, text: str) -> "TimeLimit | None":
-        """Read ``600+30+0``, as CSA 3.0 writes it; None if the text is something else."""
+        """Parse ``600+30+0``, as CSA 3.0 writes it; None if the text is something else."""
         match = _TIME_LIMIT.fullmatch(text)
         return None if match is None else cls(int(match[1]), int(match[2]), int(match[3]))
 

@@ -1,4 +1,4 @@
-"""The named handicaps of KIF and KI2 (手合割): which pieces White plays without."""
+"""Japanese words of KIF and KI2: pieces, squares, endings, closing lines, handicaps."""
 
 import re
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from keisei.errors import NotationError
 from keisei.shogi.notation.reader import Scanner, quote
 from keisei.shogi.notation.record import STARTPOS, Ending
+from keisei.shogi.render.glyphs import KANJI_BY_KIND, RANK_KANJI, SIDE_NAMES
 from keisei.shogi.types import (
     Color,
     Diagram,
@@ -15,13 +16,12 @@ from keisei.shogi.types import (
     square,
 )
 
-SIDES: Final = ("先手", "後手")
-HANDICAP_SIDES: Final = ("下手", "上手")
-"""What the players are called when White gives a handicap."""
+HANDICAP_SIDE_NAMES: Final = ("下手", "上手")
+"""Names of Black and White if White gives a handicap."""
 
 COLOR_BY_SIDE: Final = {
     name: color
-    for names in (SIDES, HANDICAP_SIDES)
+    for names in (SIDE_NAMES, HANDICAP_SIDE_NAMES)
     for name, color in zip(names, Color, strict=True)
 }
 
@@ -29,25 +29,22 @@ PIECE_NAMES: Final = (
     *("歩", "香", "桂", "銀", "金", "角", "飛", "玉"),
     *("と", "成香", "成桂", "成銀", "馬", "龍"),
 )
-"""Names by kind, as moves write them."""
+"""Names by kind, as in moves."""
 
 KIND_BY_NAME: Final = {
     **{name: PieceKind(kind) for kind, name in enumerate(PIECE_NAMES)},
+    **{name: PieceKind(kind) for kind, name in enumerate(KANJI_BY_KIND)},
     "王": PieceKind.KING,
     "竜": PieceKind.DRAGON,
-    "杏": PieceKind.PROMOTED_LANCE,
-    "圭": PieceKind.PROMOTED_KNIGHT,
-    "全": PieceKind.PROMOTED_SILVER,
 }
-"""Kinds by all their names, those of one character for diagrams included."""
+"""Kinds by all their names, including those of one character in diagrams."""
 
-FILE_SIGNS: Final = "１２３４５６７８９"
-RANK_SIGNS: Final = "一二三四五六七八九"
+FILE_DIGITS: Final = "１２３４５６７８９"
 MARKS: Final = {
     **dict.fromkeys("▲☗▼", Color.BLACK),
     **dict.fromkeys("△☖▽", Color.WHITE),
 }
-"""Signs that can stand in front of a move."""
+"""Signs of the mover that can precede a move."""
 
 ENDING_WORDS: Final = {
     "投了": Ending.RESIGNATION,
@@ -58,7 +55,7 @@ ENDING_WORDS: Final = {
     "切れ負け": Ending.TIME_UP,
     "時間切れ": Ending.TIME_UP,
     "反則負け": Ending.ILLEGAL_MOVE,
-    "反則勝ち": Ending.WHITE_FOUL,  # or BLACK_FOUL: see `ending_of`
+    "反則勝ち": Ending.WHITE_FOUL,  # or BLACK_FOUL: see `parse_ending`
     "入玉勝ち": Ending.DECLARATION,
     "宣言勝ち": Ending.DECLARATION,
     "引き分け": Ending.DECLARED_DRAW,
@@ -72,28 +69,28 @@ ENDING_WORDS: Final = {
     "不戦勝": Ending.DEFAULT_WIN,
     "不戦敗": Ending.DEFAULT_LOSS,
 }
-"""What stands in place of the last move. The first word of an ending is the one to write."""
+"""Words in place of the last move. The first word for an ending is the one to write."""
 
 _WORD_BY_ENDING: Final = {ending: word for word, ending in reversed(ENDING_WORDS.items())}
 
 ENDING_PATTERN: Final = re.compile("|".join(sorted(ENDING_WORDS, key=len, reverse=True)))
 _MARK: Final = re.compile(f"[{''.join(MARKS)}]\\s*")
 _SAME: Final = re.compile(r"同\s*")
-_SQUARE: Final = re.compile(rf"([1-9])([1-9{RANK_SIGNS}])(同?)\s*")
+_SQUARE: Final = re.compile(rf"([1-9])([1-9{RANK_KANJI}])(同?)\s*")
 PIECE_PATTERN: Final = re.compile("|".join(sorted(KIND_BY_NAME, key=len, reverse=True)))
 
 
-def ending_of(word: str, mover: Color) -> Ending:
-    """The ending that a word means when it is `mover`'s turn."""
+def parse_ending(word: str, mover: Color) -> Ending:
+    """Return the ending that a word means if it is `mover`'s turn."""
     if word == "反則勝ち":
         return Ending.WHITE_FOUL if mover is Color.BLACK else Ending.BLACK_FOUL
     return ENDING_WORDS[word]
 
 
-def word_of(ending: Ending, mover: Color) -> str:
-    """The word for an ending when it is `mover`'s turn.
+def format_ending(ending: Ending, mover: Color) -> str:
+    """Return the word for an ending if it is `mover`'s turn.
 
-    A foul of the mover himself can only be written as 反則負け, as an illegal move is.
+    A foul by the mover can only be written as 反則負け, like an illegal move.
     """
     if ending in (Ending.BLACK_FOUL, Ending.WHITE_FOUL):
         return "反則勝ち" if ending.winner(mover) is mover else "反則負け"
@@ -101,62 +98,64 @@ def word_of(ending: Ending, mover: Color) -> str:
 
 
 def scan_ending(scanner: Scanner, mover: Color) -> Ending | None:
-    """Step over a word such as 投了 if one comes next."""
+    """Scan a word such as 投了 if one comes next; None if not."""
     match = scanner.match(ENDING_PATTERN)
-    return None if match is None else ending_of(match[0], mover)
+    return None if match is None else parse_ending(match[0], mover)
 
 
 def scan_mark(scanner: Scanner, mover: Color) -> bool:
-    """Step over a sign such as ▲ if one comes next; it has to be the mover's."""
+    """Scan a sign such as ▲ if one comes next; `NotationError` if it is not the mover's."""
     index = scanner.index
     match = scanner.match(_MARK)
     if match is not None and MARKS[match[0][0]] is not mover:
         sign = "▲" if mover is Color.BLACK else "△"
         raise scanner.error(
-            f"it is {mover.name.title()}'s turn: {sign} is expected, not {match[0][0]}", index
+            f"it is {mover.name.title()}'s turn: expected {sign}, not {match[0][0]}", index
         )
     return match is not None
 
 
 def scan_target(scanner: Scanner, last_target: int | None) -> int:
-    """Step over the square a move goes to: ７六, 76, 同 (where the move before went)."""
+    """Scan the target of a move: ７六, 76, or 同, the target of the move before."""
     index = scanner.index
     if scanner.match(_SAME):
         if last_target is None:
             raise scanner.error("同 (the same square) needs a move before it", index)
         return last_target
     match = scanner.expect(_SQUARE, "a square such as ７六, or 同,")
-    rank = RANK_SIGNS.find(match[2]) + 1 or int(match[2])
+    rank = RANK_KANJI.find(match[2]) + 1 or int(match[2])
     target = square(int(match[1]), rank)
     if match[3] and target != last_target:
-        raise scanner.error("同 says the same square as before, but this is another one", index)
+        raise scanner.error(
+            "同 means the target of the move before, but this is another square", index
+        )
     return target
 
 
 def scan_piece(scanner: Scanner) -> PieceKind:
-    """Step over the name of a piece."""
+    """Scan the name of a piece."""
     return KIND_BY_NAME[scanner.expect(PIECE_PATTERN, "a piece such as 歩 or 成銀")[0]]
 
 
 def format_square(sq: int) -> str:
-    """７六 for 7f."""
-    return FILE_SIGNS[file_of(sq) - 1] + RANK_SIGNS[rank_of(sq) - 1]
+    """Return the name of a square: ７六 for 7f."""
+    return FILE_DIGITS[file_of(sq) - 1] + RANK_KANJI[rank_of(sq) - 1]
 
 
 def format_count(count: int) -> str:
-    """A number below 20 in Japanese: 十八."""
+    """Write a number below 20 in Japanese: 十八."""
     tens, ones = divmod(count, 10)
-    return ("十" if tens else "") + (RANK_SIGNS[ones - 1] if ones else "")
+    return ("十" if tens else "") + (RANK_KANJI[ones - 1] if ones else "")
 
 
 def parse_count(text: str) -> int | None:
-    """A number below 20 in Japanese or in digits; None if it is neither."""
+    """Parse a number below 20 in Japanese or in digits; None if it is neither."""
     if re.fullmatch("[0-9]{1,2}", text):
         return int(text)
-    match = re.fullmatch(f"(十?)([{RANK_SIGNS}]?)", text)
+    match = re.fullmatch(f"(十?)([{RANK_KANJI}]?)", text)
     if match is None or not text:
         return None
-    return (10 if match[1] else 0) + RANK_SIGNS.find(match[2] or "-") + 1
+    return (10 if match[1] else 0) + RANK_KANJI.find(match[2] or "-") + 1
 
 
 _SUMMARY: Final = re.compile(r"まで[、,\s]*(?:[0-9]{1,5}\s*手)?(?:にて|で)?[、,\s]*(.*?)[。\s]*")
@@ -166,24 +165,24 @@ _LOSING_WORDS: Final = ("投了", "切れ負け", "時間切れ", "反則負け"
 
 
 def is_summary(text: str) -> bool:
-    """Whether a line is a closing line."""
+    """Return whether a line is a closing line, such as まで98手で後手の勝ち."""
     return text.lstrip().startswith("まで")
 
 
 def parse_summary(text: str, mover: Color) -> Ending:
-    """The ending that a closing line tells of; it is `mover`'s turn."""
+    """Return the ending of a closing line if it is `mover`'s turn."""
     match = _SUMMARY.fullmatch(text.strip())
     words = "" if match is None else match[1]
     word = ENDING_PATTERN.search(words)
     if word is None and _PLAIN_WIN.fullmatch(words) is None:
         raise NotationError(
-            f"{quote(text.strip(), limit=40)}: something like まで98手で後手の勝ち is expected"
+            f"{quote(text.strip(), limit=40)}: expected something like まで98手で後手の勝ち"
         )
     name = "投了" if word is None else word[0]
     winner = _named_winner(words, name)
     if name.startswith("反則") and winner is not None:
-        return ending_of("反則勝ち" if winner is mover else "反則負け", mover)
-    ending = ending_of(name, mover)
+        return parse_ending("反則勝ち" if winner is mover else "反則負け", mover)
+    ending = parse_ending(name, mover)
     if winner is not None and ending.winner(mover) is not winner:
         raise NotationError(
             f"{quote(text.strip(), limit=40)}: {winner.name.title()} cannot have won by "
@@ -203,9 +202,9 @@ def _named_winner(words: str, ending_word: str) -> Color | None:
 
 
 def format_summary(ending: Ending, plies: int, mover: Color, sides: tuple[str, str]) -> str:
-    """The closing line of a record of `plies` moves; `sides` are the names of the players."""
+    """Return the closing line after `plies` moves; `sides` are the names of the players."""
     winner = ending.winner(mover)
-    word = word_of(ending, mover)
+    word = format_ending(ending, mover)
     if ending in (Ending.RESIGNATION, Ending.TIME_UP):
         reason = "時間切れにより" if ending is Ending.TIME_UP else ""
         word = f"{reason}{sides[mover.opponent]}の勝ち"
@@ -215,9 +214,9 @@ def format_summary(ending: Ending, plies: int, mover: Color, sides: tuple[str, s
 
 
 OTHER: Final = "その他"
-"""The name for any other start, which a diagram then shows."""
+"""The name of any other start, which a diagram then shows."""
 
-# Left and right are White's own: the right lance stands on file 9, the left one on file 1.
+# Left and right are as White sees them: the right lance stands on file 9, the left one on file 1.
 _ROOK, _BISHOP = 82, 22
 _RIGHT_LANCE, _LEFT_LANCE = 91, 11
 _RIGHT_KNIGHT, _LEFT_KNIGHT = 81, 21
@@ -254,16 +253,16 @@ def _start(removed: tuple[int, ...]) -> Diagram:
     board = list(STARTPOS.board)
     for digits in removed:
         board[square(digits // 10, digits % 10)] = None
-    # The one who gives a handicap moves first.
+    # The player who gives a handicap moves first.
     return Diagram(tuple(board), turn=Color.WHITE if removed else Color.BLACK)
 
 
 HANDICAPS: Final = {name: _start(removed) for name, removed in _REMOVED.items()}
-"""Start positions by name."""
+"""Start positions by the name of the handicap (手合割)."""
 
 _NAMES: Final = {start: name for name, start in reversed(HANDICAPS.items())}
 
 
 def handicap_name(start: Diagram) -> str | None:
-    """The name of a start position, if it has one."""
+    """Return the handicap name of a start position; None if it has none."""
     return _NAMES.get(start)

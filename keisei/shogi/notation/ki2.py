@@ -1,9 +1,8 @@
 """KI2 game records: moves as books print them, ▲７六歩 △３四歩.
 
-A move names its piece and its target; where several pieces of the kind could go there, the rules
-of the Japan Shogi Association say how to tell which one: by how it moves (上 up, 寄 sideways,
-引 back), else by where it stands (左 left, 右 right, 直 straight below), else by both. "Could go"
-is meant by the way pieces move, without asking whether one of them is pinned.
+A move names its piece and its target; if several pieces of the kind can go there, the rules of the
+Japan Shogi Association disambiguate: by the motion (上 up, 寄 sideways, 引 back), else by the side
+(左 left, 右 right, 直 straight below), else by both. A pinned piece counts as able to go there.
 """
 
 import re
@@ -11,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from keisei.constants import BOARD_SIZE
+from keisei.shogi.attacks import Board, attacked_squares
 from keisei.shogi.notation.japanese import (
     MARKS,
     PIECE_NAMES,
     PIECE_PATTERN,
-    RANK_SIGNS,
     format_square,
     format_summary,
     scan_ending,
@@ -25,65 +24,17 @@ from keisei.shogi.notation.japanese import (
 )
 from keisei.shogi.notation.kif import TreeReader, remark_lines
 from keisei.shogi.notation.preamble import preamble_lines, side_names
-from keisei.shogi.notation.reader import Replay, Scanner, SourceLine
-from keisei.shogi.notation.record import GameRecord, RecordedMove, Result
-from keisei.shogi.tables import (
-    BISHOP,
-    CLASS_OF_KIND,
-    DIRECTIONS,
-    DRAGON,
-    GOLD,
-    HORSE,
-    KING,
-    KNIGHT,
-    LANCE,
-    PAWN,
-    ROOK,
-    SILVER,
-)
+from keisei.shogi.notation.reader import Scanner, SourceLine
+from keisei.shogi.notation.record import GameRecord, RecordedMove, Replay, Result
+from keisei.shogi.render.glyphs import RANK_KANJI
 from keisei.shogi.types import (
     HAND_KINDS,
     Color,
     Move,
     Piece,
     PieceKind,
+    in_promotion_zone,
 )
-
-_Directions = tuple[tuple[int, int], ...]
-
-_STEPS: Final[dict[int, _Directions]] = {
-    **{stepper: DIRECTIONS[stepper] for stepper in (PAWN, KNIGHT, SILVER, GOLD, KING)},
-    HORSE: DIRECTIONS[ROOK],
-    DRAGON: DIRECTIONS[BISHOP],
-}
-_SLIDES: Final[dict[int, _Directions]] = {
-    LANCE: DIRECTIONS[PAWN],
-    BISHOP: DIRECTIONS[BISHOP],
-    ROOK: DIRECTIONS[ROOK],
-    HORSE: DIRECTIONS[BISHOP],
-    DRAGON: DIRECTIONS[ROOK],
-}
-
-
-def origins(board: Sequence[Piece | None], piece: Piece, target: int) -> list[int]:
-    """The squares from which a piece of this kind and colour reaches the target."""
-    forward = 1 if piece.color is Color.BLACK else -1
-    piece_class = int(CLASS_OF_KIND[piece.kind])
-    reached = []
-    for directions, reach in ((_STEPS, 1), (_SLIDES, BOARD_SIZE)):
-        for rows, columns in directions.get(piece_class, ()):
-            row, column = divmod(target, BOARD_SIZE)
-            for _ in range(reach):  # backwards, from the target to where the piece may stand
-                row, column = row - rows * forward, column - columns * forward
-                if not (0 <= row < BOARD_SIZE and 0 <= column < BOARD_SIZE):
-                    break
-                found = board[row * BOARD_SIZE + column]
-                if found == piece:
-                    reached.append(row * BOARD_SIZE + column)
-                if found is not None:
-                    break
-    return reached
-
 
 UP: Final = "上"
 SIDEWAYS: Final = "寄"
@@ -93,7 +44,7 @@ RIGHT: Final = "右"
 STRAIGHT: Final = "直"
 
 _FIRST_MOVE: Final = re.compile(
-    rf"\s*(?:[{''.join(MARKS)}]|(?:[1-9][1-9{RANK_SIGNS}]|同)\s*同?(?:{PIECE_PATTERN.pattern}))"
+    rf"\s*(?:[{''.join(MARKS)}]|(?:[1-9][1-9{RANK_KANJI}]|同)\s*同?(?:{PIECE_PATTERN.pattern}))"
 )
 _QUALIFIERS: Final = re.compile("[左右直上寄引行]*")
 _SUFFIX: Final = re.compile("成|不成|生|打|")
@@ -103,15 +54,15 @@ _MOVE_WIDTH: Final = 14
 
 
 def read_ki2(text: str, *, variations: bool = True) -> GameRecord:
-    """Read a KI2 text: the game, and its variations if they are wanted.
+    """Read the game of a KI2 text, with or without its variations.
 
-    `NotationError` says where it is faulty.
+    Raises `NotationError` with the line and column of a fault.
     """
     return _Ki2Reader().read(text, variations=variations)
 
 
 def write_ki2(record: GameRecord) -> str:
-    """Write a record as KI2, which has no place for times."""
+    """Write a record as KI2, which cannot store times."""
     sides = side_names(record.start)
     replay = Replay(record.start)
     lines = [*preamble_lines(record), "", *remark_lines(record.comment)]
@@ -129,7 +80,7 @@ def write_ki2(record: GameRecord) -> str:
 
 
 def format_move(replay: Replay, move: Move) -> str:
-    """A move that is about to be played, as the Japan Shogi Association writes it: 同銀左."""
+    """Format a move that is about to be played, as the Japan Shogi Association does: 同銀左."""
     same = move.to_square == replay.last_target
     target = "同" if same else format_square(move.to_square)
     piece = replay.moving_piece(move)
@@ -147,8 +98,16 @@ def format_move(replay: Replay, move: Move) -> str:
     return f"{target}{gap}{name}{qualifier}{promotion}"
 
 
+def origins(board: Board, piece: Piece, target: int) -> list[int]:
+    """Squares of all pieces of this kind and colour that can go to the target, pinned or not."""
+    # A piece attacks the target from where the opponent's piece on the target would attack it.
+    reverse = Piece(piece.color.opponent, piece.kind)
+    squares = sorted(attacked_squares(board, target, reverse), reverse=True)
+    return [sq for sq in squares if board[sq] == piece]
+
+
 def _qualifier(piece: Piece, rivals: Sequence[int], origin: int, target: int) -> str:
-    """The shortest proper way to tell `origin` from the other squares the piece could come from."""
+    """The shortest proper qualifier that distinguishes `origin` from the other `rivals`."""
     if len(rivals) < 2:
         return ""
     motion = _motion(piece.color, origin, target)
@@ -156,7 +115,7 @@ def _qualifier(piece: Piece, rivals: Sequence[int], origin: int, target: int) ->
     if len(alike) == 1:
         return motion
     if piece.kind in (PieceKind.HORSE, PieceKind.DRAGON):
-        # There are two at most; they are told apart by where they stand to each other.
+        # There are at most two, which are called left and right of each other.
         rightmost = max(alike, key=lambda sq: _offset(piece.color, sq, target))
         return RIGHT if origin == rightmost else LEFT
     side = _side(piece.color, origin, target)
@@ -166,27 +125,26 @@ def _qualifier(piece: Piece, rivals: Sequence[int], origin: int, target: int) ->
 
 
 def _motion(color: Color, origin: int, target: int) -> str:
-    """Up, sideways or back, as the mover sees it."""
+    """The motion of a move in the mover's view: up, sideways or back."""
     rows = (origin // BOARD_SIZE - target // BOARD_SIZE) * (1 if color is Color.BLACK else -1)
     return UP if rows > 0 else BACK if rows < 0 else SIDEWAYS
 
 
 def _side(color: Color, origin: int, target: int) -> str:
-    """On which side of the target the piece stands, as the mover sees it."""
+    """The side of the target that the piece comes from, in the mover's view."""
     offset = _offset(color, origin, target)
     return RIGHT if offset > 0 else LEFT if offset < 0 else STRAIGHT
 
 
 def _offset(color: Color, origin: int, target: int) -> int:
-    """How many files to the right of the target the piece stands, as the mover sees it."""
+    """Number of files from the target to the piece, to the right in the mover's view."""
     columns = origin % BOARD_SIZE - target % BOARD_SIZE
     return columns if color is Color.BLACK else -columns
 
 
 def may_promote(piece: Piece, origin: int, target: int) -> bool:
-    """Whether a piece that goes from `origin` to `target` may promote there."""
-    rows = [sq // BOARD_SIZE for sq in (origin, target)]
-    in_zone = min(rows) < 3 if piece.color is Color.BLACK else max(rows) > 5
+    """Return whether a piece that goes from `origin` to `target` may promote."""
+    in_zone = any(in_promotion_zone(sq, piece.color) for sq in (origin, target))
     return piece.kind.can_promote and in_zone
 
 
@@ -216,7 +174,7 @@ class _Ki2Reader(TreeReader):
 
 
 def _scan_move(scanner: Scanner, replay: Replay) -> Move:
-    """Step over a move and find out which of the legal moves it is."""
+    """Scan a move and find the legal move that it means."""
     index = scanner.index
     target = scan_target(scanner, replay.last_target)
     kind = scan_piece(scanner)
@@ -247,10 +205,10 @@ def _scan_move(scanner: Scanner, replay: Replay) -> Move:
     if moves:
         raise scanner.error(
             f"{written} could be {' or '.join(move.usi for move in moves)}; "
-            "左 右 直 上 寄 or 引 is needed to tell",
+            "左 右 直 上 寄 or 引 is needed",
             index,
         )
-    # Playing an illegal move will say which rule it breaks.
+    # Playing an illegal move raises the error that names the rule.
     if len(chosen) == 1:
         return Move(chosen[0], target, suffix == "成")
     if drop is not None and not (reaching or qualifiers or suffix) and replay.holds(kind):
@@ -261,7 +219,7 @@ def _scan_move(scanner: Scanner, replay: Replay) -> Move:
 
 
 def _chosen(piece: Piece, reaching: list[int], target: int, qualifiers: str) -> list[int]:
-    """The squares among `reaching` that fit what the move says about its origin."""
+    """Squares among `reaching` that fit the qualifiers of a move."""
     chosen = reaching
     for motion in (UP, SIDEWAYS, BACK):
         if motion in qualifiers:
@@ -270,16 +228,16 @@ def _chosen(piece: Piece, reaching: list[int], target: int, qualifiers: str) -> 
         if side in qualifiers:
             chosen = _on_side(piece, chosen, target, side)
     if qualifiers in (LEFT, RIGHT) and len(chosen) > 1:
-        # Some programs leave out pieces that their motion alone would tell.
+        # Some programs do not count pieces that their motion alone would tell apart.
         motions = [_motion(piece.color, sq, target) for sq in reaching]
         chosen = [sq for sq in chosen if motions.count(_motion(piece.color, sq, target)) > 1]
     return chosen
 
 
 def _on_side(piece: Piece, squares: list[int], target: int, side: str) -> list[int]:
-    """The squares on one side of the target.
+    """Squares on one side of the target.
 
-    Of two dragons or horses, one below the target counts as left or right of the other one.
+    With two dragons or horses, one below the target counts as left or right of the other one.
     """
     fitting = [sq for sq in squares if _side(piece.color, sq, target) == side]
     if side == STRAIGHT:  # always upwards
@@ -291,7 +249,7 @@ def _on_side(piece: Piece, squares: list[int], target: int, side: str) -> list[i
 
 
 def _line(replay: Replay, moves: Sequence[RecordedMove]) -> Iterator[str]:
-    """The lines of a line of play, which `replay` walks along."""
+    """Yield the text lines of a line of play, playing the moves in `replay`."""
     row: list[str] = []
     for recorded in moves:
         mark = "▲" if replay.turn is Color.BLACK else "△"

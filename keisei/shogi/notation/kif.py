@@ -1,4 +1,7 @@
-"""KIF game records: one numbered line for each move, as most Japanese programs write them."""
+"""KIF game records: one numbered line for each move, as most Japanese programs write them.
+
+`TreeReader` reads the structure that KIF and KI2 share: headers, comments, variations.
+"""
 
 import re
 from abc import ABC, abstractmethod
@@ -8,6 +11,7 @@ from typing import Final
 from keisei.errors import NotationError
 from keisei.shogi.notation.japanese import (
     PIECE_NAMES,
+    format_ending,
     format_square,
     format_summary,
     is_summary,
@@ -16,26 +20,26 @@ from keisei.shogi.notation.japanese import (
     scan_mark,
     scan_piece,
     scan_target,
-    word_of,
 )
-from keisei.shogi.notation.line_builder import LineBuilder
 from keisei.shogi.notation.preamble import Preamble, preamble_lines, side_names
 from keisei.shogi.notation.reader import (
-    Replay,
+    LineBuilder,
     Scanner,
     SourceLine,
     half_width,
     quote,
     split_lines,
-    text_lines,
 )
 from keisei.shogi.notation.record import (
     STARTPOS,
     GameRecord,
     RecordedMove,
+    Replay,
     Result,
     Variation,
+    text_lines,
 )
+from keisei.shogi.render.glyphs import display_width
 from keisei.shogi.types import (
     HAND_KINDS,
     Color,
@@ -52,7 +56,7 @@ _BRANCH: Final = re.compile(r"\s*変化\s*:\s*([0-9]{1,5})\s*手?\s*")
 
 
 class TreeReader(ABC):
-    """Reads a record line by line; a subclass knows how its format writes moves."""
+    """Reads a record line by line; a subclass parses the moves of its format."""
 
     def __init__(self) -> None:
         self.start: Diagram = STARTPOS
@@ -62,12 +66,12 @@ class TreeReader(ABC):
         self._main: tuple[list[RecordedMove], Result | None] | None = None
         self._variations: list[Variation] = []
         self._path: list[Move] = []
-        """The moves of the line before the current one, from the start of the game."""
+        """Moves of the line before the current one, from the start of the game."""
         self._branch_ply = 1
 
     @abstractmethod
     def is_body(self, line: SourceLine) -> bool:
-        """Whether a line above the moves is the first line of moves."""
+        """Return whether a line is the first line of moves."""
 
     @abstractmethod
     def read_body(self, line: SourceLine) -> None:
@@ -85,7 +89,7 @@ class TreeReader(ABC):
         return self._branch_ply + self.current.length
 
     def read(self, text: str, *, variations: bool = True) -> GameRecord:
-        """Read a whole text, or all that comes before the variations."""
+        """Read a whole text, or the part before the variations."""
         lines = split_lines(text)
         content = False
         for line in lines:
@@ -95,7 +99,7 @@ class TreeReader(ABC):
                 self._read_line(line)
                 content = True
         if not content:
-            raise NotationError("no game in this text: it is empty")
+            raise NotationError("there is no game in this text: it is empty")
         if self._current is None:
             self._begin(lines[-1])
         self._close_line()
@@ -142,7 +146,7 @@ class TreeReader(ABC):
         self._current = LineBuilder(self.start, line)
 
     def _read_summary(self, line: SourceLine) -> None:
-        """A closing line; it decides only where no word such as 投了 did."""
+        """Read a closing line; it sets the ending unless a word such as 投了 did."""
         if self._current is None:
             self._begin(line)
         current = self.current
@@ -156,7 +160,7 @@ class TreeReader(ABC):
         current.end(ending)
 
     def _branch(self, line: SourceLine, ply: int, column: int) -> None:
-        """Begin a variation: it leaves the line before it, cut back to `ply` - 1 moves."""
+        """Start a variation, which replaces the line before it from move `ply` on."""
         if self._current is None:
             self._begin(line)
         self._close_line()
@@ -169,7 +173,7 @@ class TreeReader(ABC):
         self._current = LineBuilder(self.start, line, self._path[: ply - 1])
 
     def _close_line(self) -> None:
-        """Put the line that was read where it belongs."""
+        """Store the line that was read as the main line or a variation."""
         current = self.current
         current.require_legal()
         moves, result = current.moves, current.result
@@ -181,12 +185,12 @@ class TreeReader(ABC):
 
 
 def _branch_of(line: SourceLine) -> re.Match[str] | None:
-    """The first line of a variation, with its move's number; None if it is another line."""
+    """Match the first line of a variation, which has the number of a move; None for other lines."""
     return _BRANCH.fullmatch(half_width(line.text))
 
 
 def remark_lines(comment: str, bookmark: str = "") -> list[str]:
-    """The lines of what is said about a move: a comment, and a bookmark if there is one."""
+    """Return the lines of a comment, and of a bookmark if there is one."""
     lines = [_COMMENT + line for line in text_lines(comment)]
     return [*lines, _BOOKMARK + bookmark] if bookmark else lines
 
@@ -204,15 +208,15 @@ _COLUMN_TITLES: Final = "手数----指手---------消費時間--"
 
 
 def read_kif(text: str, *, variations: bool = True) -> GameRecord:
-    """Read a KIF text: the game, and its variations if they are wanted.
+    """Read the game of a KIF text, with or without its variations.
 
-    `NotationError` says where it is faulty.
+    Raises `NotationError` with the line and column of a fault.
     """
     return _KifReader().read(text, variations=variations)
 
 
 def write_kif(record: GameRecord) -> str:
-    """Write a record as KIF. Times are whole seconds there: fractions are cut off."""
+    """Write a record as KIF, in which times are whole seconds: fractions are cut off."""
     lines = [*preamble_lines(record), _COLUMN_TITLES, *remark_lines(record.comment)]
     writer = _LineWriter(record)
     lines += writer.line(0, record.moves, record.result)
@@ -254,7 +258,7 @@ class _KifReader(TreeReader):
             )
 
     def _read_number(self, scanner: Scanner) -> None:
-        """The numbers have to count up: a gap would mean that a move is missing."""
+        """Read the number of a move; `NotationError` if it is not the next one."""
         match = scanner.expect(_NUMBER, "the number of a move")
         number, expected = int(match[1]), self.next_ply
         if number != expected:
@@ -263,7 +267,7 @@ class _KifReader(TreeReader):
 
 
 def _scan_move(scanner: Scanner, replay: Replay) -> Move:
-    """Step over a move: ７六歩(77), 同　銀成(31), ５五角打."""
+    """Scan a move: ７六歩(77), 同　銀成(31), ５五角打."""
     scan_mark(scanner, replay.turn)
     target = scan_target(scanner, replay.last_target)
     piece_index = scanner.index
@@ -287,12 +291,12 @@ def _scan_move(scanner: Scanner, replay: Replay) -> Move:
             piece_index,
         )
     if from_square == target:
-        raise scanner.error("the piece goes nowhere: it is on this square already", origin_index)
+        raise scanner.error("the piece is already on this square", origin_index)
     return Move(from_square, target, promotion == "成")
 
 
 class _LineWriter:
-    """Writes the lines of a record one after the other, each continuing the one before."""
+    """Writes the main line and the variations of a record one after the other."""
 
     def __init__(self, record: GameRecord) -> None:
         self._start: Diagram = record.start
@@ -301,7 +305,7 @@ class _LineWriter:
         self._path: list[RecordedMove] = []
 
     def line(self, index: int, moves: list[RecordedMove], result: Result | None) -> Iterator[str]:
-        """The lines of the main line (0) or of a variation (its index + 1)."""
+        """Yield the text lines of the main line (0) or of a variation (its index + 1)."""
         ply = self._plies[index]
         self._path = self._path[: ply - 1]
         replay = Replay(self._start)
@@ -319,20 +323,20 @@ class _LineWriter:
             ply += 1
         self._path = [*self._path, *moves]
         if result is not None:
-            word = word_of(result.ending, replay.turn)
+            word = format_ending(result.ending, replay.turn)
             time = _format_time(clock, replay.turn, result.seconds)
             yield f"{ply:4} {_pad(word, time)}{time}"
             yield from remark_lines(result.comment)
             yield format_summary(result.ending, ply - 1, replay.turn, self._sides)
 
     def _is_branched(self, index: int, ply: int) -> bool:
-        """Whether a later variation offers another move in place of this one."""
+        """Whether a later variation replaces this move."""
         later = (other for other in self._plies[index + 1 :] if other <= ply)
         return next(later, None) == ply
 
 
 def _format_move(replay: Replay, move: Move) -> str:
-    """Play the move and write it."""
+    """Play the move and return its text."""
     target = "同　" if move.to_square == replay.last_target else format_square(move.to_square)
     name = PIECE_NAMES[replay.moving_piece(move).kind]
     replay.play(move)
@@ -343,7 +347,7 @@ def _format_move(replay: Replay, move: Move) -> str:
 
 
 def _format_time(clock: list[float], mover: Color, seconds: float | None) -> str:
-    """The time of a move and the mover's time so far: ``( 0:16/00:00:16)``."""
+    """Format the time of a move and the mover's total time: ``( 0:16/00:00:16)``."""
     if seconds is None:
         return ""
     clock[mover] += seconds
@@ -354,6 +358,5 @@ def _format_time(clock: list[float], mover: Color, seconds: float | None) -> str
 
 
 def _pad(text: str, follows: str) -> str:
-    """The text, filled up to 13 columns (Japanese characters take two) if something follows."""
-    width = sum(1 if character.isascii() else 2 for character in text)
-    return text + " " * max(13 - width, 1) if follows else text
+    """Pad the text to 13 columns (Japanese characters take two) if something follows."""
+    return text + " " * max(13 - display_width(text), 1) if follows else text

@@ -1,4 +1,4 @@
-"""What stands above the moves of KIF and KI2 files: headers, handicap, diagram."""
+"""The preamble of KIF and KI2 files: headers, handicap and diagram above the moves."""
 
 import re
 from collections.abc import Iterator
@@ -10,13 +10,11 @@ from keisei.errors import IllegalPositionError, NotationError
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.japanese import (
     COLOR_BY_SIDE,
-    HANDICAP_SIDES,
+    HANDICAP_SIDE_NAMES,
     HANDICAPS,
     KIND_BY_NAME,
     OTHER,
     PIECE_NAMES,
-    RANK_SIGNS,
-    SIDES,
     format_count,
     handicap_name,
     parse_count,
@@ -25,23 +23,17 @@ from keisei.shogi.notation.reader import (
     SourceLine,
     half_width,
     quote,
-    text_lines,
 )
-from keisei.shogi.notation.record import STARTPOS, GameRecord
+from keisei.shogi.notation.record import STARTPOS, GameRecord, text_lines
+from keisei.shogi.render.glyphs import KANJI_BY_KIND, RANK_KANJI, SIDE_NAMES
 from keisei.shogi.types import (
     EMPTY_HANDS,
     HAND_KINDS,
     Color,
     Diagram,
     Piece,
-    PieceKind,
 )
 
-_SHORT_NAMES: Final = {
-    PieceKind.PROMOTED_LANCE: "杏",
-    PieceKind.PROMOTED_KNIGHT: "圭",
-    PieceKind.PROMOTED_SILVER: "全",
-}
 _EMPTY: Final = "・･.*"
 _CELL: Final = re.compile(
     rf"([ v^Vｖ＾]?)([{''.join(n for n in KIND_BY_NAME if len(n) == 1)}{_EMPTY}])"
@@ -51,15 +43,15 @@ _HELD: Final = re.compile(r"(\S)([0-9十一二三四五六七八九]*)\s*")
 
 
 def is_row(line: SourceLine) -> bool:
-    """Whether a line is a rank of a diagram."""
+    """Return whether a line is a rank of a diagram."""
     return line.text.lstrip().startswith(("|", "｜"))
 
 
 def parse_row(line: SourceLine) -> list[Piece | None]:
-    """Read a rank: ``|v香v桂 ・ ・v玉 ・ ・ ・ 香|一``."""
+    """Parse a rank of a diagram: ``|v香v桂 ・ ・v玉 ・ ・ ・ 香|一``."""
     match = _ROW.fullmatch(half_width(line.text))
     if match is None:
-        raise line.error("a rank of a diagram stands between two '|'", len(line.text) or 1)
+        raise line.error("a rank of a diagram must be between two '|'", len(line.text) or 1)
     squares: list[Piece | None] = []
     index, end = match.span(1)
     text = match.string
@@ -67,20 +59,22 @@ def parse_row(line: SourceLine) -> list[Piece | None]:
         cell = _CELL.match(text, index, end)
         if cell is None:
             raise line.error(
-                f"{quote(line.text[index : index + 2])} is no square; "
-                "' ・', ' 歩' or 'v歩' is expected",
+                f"{quote(line.text[index : index + 2])} is not a square; "
+                "expected ' ・', ' 歩' or 'v歩'",
                 index + 1,
             )
         color = Color.WHITE if cell[1] in ("v", "V", "ｖ") else Color.BLACK
         squares.append(None if cell[2] in _EMPTY else Piece(color, KIND_BY_NAME[cell[2]]))
         index = cell.end()
     if len(squares) != BOARD_SIZE:
-        raise line.error(f"this rank has {len(squares)} squares, 9 are needed", match.start(1) + 1)
+        raise line.error(
+            f"this rank has {len(squares)} squares, it must have 9", match.start(1) + 1
+        )
     return squares
 
 
 def parse_hand(line: SourceLine, index: int) -> tuple[int, ...]:
-    """Read the pieces in hand, from `index` on: ``飛　角　歩十二``, or なし."""
+    """Parse the pieces in hand, from `index` on: ``飛　角　歩十二``, or なし."""
     counts = [0] * NUM_HAND_KINDS
     text = half_width(line.text)
     index += len(text[index:]) - len(text[index:].lstrip())
@@ -92,8 +86,8 @@ def parse_hand(line: SourceLine, index: int) -> tuple[int, ...]:
         number = 1 if match is None or not match[2] else parse_count(match[2])
         if match is None or kind not in HAND_KINDS or number is None:
             raise line.error(
-                f"{quote(line.text[index : index + 4])} is no piece in hand; "
-                "something like 飛 or 歩十二 is expected, or なし",
+                f"{quote(line.text[index : index + 4])} is not a piece in hand; "
+                "expected something like 飛 or 歩十二, or なし",
                 index + 1,
             )
         counts[kind] += number
@@ -102,29 +96,29 @@ def parse_hand(line: SourceLine, index: int) -> tuple[int, ...]:
 
 
 def format_bod(diagram: Diagram) -> list[str]:
-    """The lines of a diagram: White's hand, the board, Black's hand, the side to move."""
+    """Return the lines of a diagram: White's hand, the board, Black's hand, the side to move."""
     border = f"+{'---' * BOARD_SIZE}+"
     lines = [
-        f"{SIDES[Color.WHITE]}の持駒：{_format_hand(diagram.hands[Color.WHITE])}",
+        f"{SIDE_NAMES[Color.WHITE]}の持駒：{_format_hand(diagram.hands[Color.WHITE])}",
         "  ９ ８ ７ ６ ５ ４ ３ ２ １",
         border,
     ]
-    for row, sign in enumerate(RANK_SIGNS):
+    for row, sign in enumerate(RANK_KANJI):
         squares = diagram.board[row * BOARD_SIZE : (row + 1) * BOARD_SIZE]
         lines.append(f"|{''.join(_format_cell(piece) for piece in squares)}|{sign}")
-    lines += [border, f"{SIDES[Color.BLACK]}の持駒：{_format_hand(diagram.hands[Color.BLACK])}"]
+    lines.append(border)
+    lines.append(f"{SIDE_NAMES[Color.BLACK]}の持駒：{_format_hand(diagram.hands[Color.BLACK])}")
     if diagram.move_number > 1:
         lines.append(f"手数＝{diagram.move_number - 1}　まで")
     if diagram.turn is Color.WHITE:
-        lines.append(f"{SIDES[Color.WHITE]}番")
+        lines.append(f"{SIDE_NAMES[Color.WHITE]}番")
     return lines
 
 
 def _format_cell(piece: Piece | None) -> str:
     if piece is None:
         return " ・"
-    name = _SHORT_NAMES.get(piece.kind, PIECE_NAMES[piece.kind])
-    return f"{'v' if piece.color is Color.WHITE else ' '}{name}"
+    return ("v" if piece.color is Color.WHITE else " ") + KANJI_BY_KIND[piece.kind]
 
 
 def _format_hand(hand: tuple[int, ...]) -> str:
@@ -169,7 +163,7 @@ _DURATION: Final = re.compile(
 
 
 class Preamble:
-    """Reads the lines above the moves, in whatever order they come."""
+    """Reads the lines above the moves, in any order."""
 
     def __init__(self) -> None:
         self.headers: dict[str, str] = {}
@@ -182,7 +176,7 @@ class Preamble:
         self._last_hand: SourceLine | None = None
 
     def read(self, line: SourceLine) -> bool:
-        """Take in a line; False if it is none of those that stand above the moves."""
+        """Read a line; return False if it does not belong to a preamble."""
         text = half_width(line.text)
         if is_row(line):
             self._read_row(line)
@@ -202,12 +196,12 @@ class Preamble:
         return True
 
     def start(self) -> Diagram:
-        """The start position."""
+        """Return the start position."""
         if not self._rows:
             return self._start_without_diagram()
         assert self._last_row is not None
         if len(self._rows) != BOARD_SIZE:
-            raise self._last_row.error(f"the diagram has {len(self._rows)} ranks, 9 are needed")
+            raise self._last_row.error(f"the diagram has {len(self._rows)} ranks, it must have 9")
         board = tuple(piece for row in self._rows for piece in row)
         hands = (self._hands[Color.BLACK], self._hands[Color.WHITE])
         diagram = Diagram(board, hands, self._side_to_move(), self._move_number)
@@ -230,7 +224,7 @@ class Preamble:
         return replace(start, turn=self._side_to_move())
 
     def _side_to_move(self) -> Color:
-        """As the file says; else White if White gives a named handicap, else Black."""
+        """The side to move: as in the file, else White for a named handicap, else Black."""
         if self._turn is not None:
             return self._turn
         name = "" if self._handicap is None else self._handicap[1]
@@ -248,20 +242,20 @@ class Preamble:
             value = value if value in HANDICAPS or value == OTHER else f"{value}ち"
             if value not in HANDICAPS and value != OTHER:
                 raise line.error(
-                    f"{quote(value.removesuffix('ち'))} is no handicap; these are: "
+                    f"{quote(value.removesuffix('ち'))} is not a handicap; expected one of "
                     f"{' '.join(HANDICAPS)} {OTHER}"
                 )
             self._handicap = (line, value)
         elif name == _TURN:
             side = COLOR_BY_SIDE.get(value.removesuffix("番"))
             if side is None:
-                raise line.error(f"{_TURN}：{value}; 先手 or 後手 is expected")
+                raise line.error(f"{_TURN}：{value}; expected 先手 or 後手")
             self._turn = side
         elif value or name in self.headers or _KEY_BY_NAME.get(name) in self.headers:
             self._store(name, value)
 
     def _store(self, name: str, value: str) -> None:
-        """Keep a header under its common key, in its common form where it has one."""
+        """Store a header under its standard key and in its standard form, if it has them."""
         key = _KEY_BY_NAME.get(name, name)
         if key in _MOMENTS and (moment := header.parse_moment(half_width(value))):
             value = header.format_moment(moment)
@@ -277,17 +271,17 @@ class Preamble:
 
 
 def parse_duration(text: str) -> header.TimeLimit | None:
-    """Read a time limit: 25分, 各1時間30分, 10分+30秒 (byoyomi), 5分+10秒加算 (Fischer)."""
+    """Parse a time limit: 25分, 各1時間30分, 10分+30秒 (byoyomi), 5分+10秒加算 (Fischer)."""
     match = _DURATION.fullmatch(half_width(text))
     if match is None:
         return None
     hours, minutes, seconds, byoyomi, increment = (int(part or 0) for part in match.groups())
     limit = header.TimeLimit(hours * 3600 + minutes * 60 + seconds, byoyomi, increment)
-    return header.TimeLimit.parse(str(limit))  # None if it is too long to be one
+    return header.TimeLimit.parse(str(limit))  # None if it is too long
 
 
 def format_duration(limit: header.TimeLimit) -> str:
-    """Write a time limit as `parse_duration` reads it."""
+    """Format a time limit as `parse_duration` reads it."""
     minutes, seconds = divmod(limit.main, 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "時間"), (minutes, "分"), (seconds, "秒"))
@@ -297,12 +291,12 @@ def format_duration(limit: header.TimeLimit) -> str:
 
 
 def side_names(start: Diagram) -> tuple[str, str]:
-    """What the players are called: by colour, or by who takes and who gives the handicap."""
-    return SIDES if handicap_name(start) in (None, "平手") else HANDICAP_SIDES
+    """Names of Black and White: 先手 and 後手, or 下手 and 上手 in a handicap game."""
+    return SIDE_NAMES if handicap_name(start) in (None, "平手") else HANDICAP_SIDE_NAMES
 
 
 def preamble_lines(record: GameRecord) -> Iterator[str]:
-    """The lines above the moves of a record."""
+    """Yield the lines above the moves of a record."""
     sides = side_names(record.start)
     players = (header.BLACK, header.WHITE)
     for key in header.in_order(record.headers):
@@ -328,8 +322,8 @@ def _header_lines(key: str, value: str) -> Iterator[str]:
         or (len(lines) > 1 and key != header.NOTE)
     ):
         raise NotationError(
-            f"header {key!r} cannot be written: a name of letters that means nothing else, "
-            "and a value of one line are needed"
+            f"header {key!r} cannot be written: it needs a name of letters without another "
+            "meaning, and a value of one line"
         )
     for line in lines:
         yield f"{name}：{line}"

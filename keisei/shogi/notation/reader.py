@@ -1,4 +1,4 @@
-"""A line of play while it is being read from a file."""
+"""Tools shared by the readers of all formats: encodings, source lines, scanner, line of play."""
 
 import codecs
 import contextlib
@@ -6,26 +6,19 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from keisei.errors import IllegalMoveError, NotationError
-from keisei.shogi.game import ShogiGame
-from keisei.shogi.types import (
-    HAND_KINDS,
-    Color,
-    Diagram,
-    Move,
-    Piece,
-    PieceKind,
-)
+from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
+from keisei.shogi.notation.record import MAX_SECONDS, Ending, RecordedMove, Replay, Result
+from keisei.shogi.types import Color, Diagram, Move
 
 UTF8: Final = "utf-8"
 SHIFT_JIS: Final = "cp932"
-"""Shift-JIS as Windows programs write it: a superset of the standard, as most Shogi files need."""
+"""Shift-JIS of Windows programs: a superset of the standard, which most Shogi files need."""
 
 _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _DECLARED: Final = re.compile(rb"encoding\s*=\s*([A-Za-z0-9_\-]+)")
 _HALF_WIDTH: Final = str.maketrans(
     "０１２３４５６７８９（）／：＋　．\t", "0123456789()/:+ . "
-)  # one character for one, so that columns stay true
+)  # one character for one, so that the columns of error messages stay right
 
 
 class SourceLine(NamedTuple):
@@ -37,34 +30,29 @@ class SourceLine(NamedTuple):
     text: str
 
     def error(self, message: str, column: int = 1) -> NotationError:
-        """The error to raise for a fault in this line."""
+        """Return the error to raise for a fault in this line."""
         return NotationError(message, line=self.number, column=column)
 
 
 def split_lines(text: str) -> list[SourceLine]:
-    """The lines of a text, whatever system broke them; a byte order mark is dropped."""
+    """Split a text into lines, with any line breaks; a byte order mark is dropped."""
     lines = _NEWLINE.split(text.removeprefix("\ufeff"))
     return [SourceLine(number, line) for number, line in enumerate(lines, start=1)]
 
 
-def text_lines(text: str) -> list[str]:
-    """The lines of a comment; an empty comment has none."""
-    return _NEWLINE.split(text) if text else []
-
-
 def half_width(text: str) -> str:
-    """The text with full-width digits, blanks and punctuation made half-width, place by place."""
+    """Replace full-width digits, blanks and punctuation by half-width ones, one for one."""
     return text.translate(_HALF_WIDTH)
 
 
 def quote(text: str, limit: int = 16) -> str:
-    """The text between quotation marks, for a message; Japanese blanks stay readable."""
+    """Quote a text for a message, shortened to `limit`; full-width blanks stay readable."""
     shown = text if len(text) <= limit else f"{text[:limit]}..."
     return repr(shown).replace("\\u3000", "　")
 
 
 class Scanner:
-    """Reads one line from left to right. Full- and half-width signs count as the same."""
+    """Scans one line from left to right. Full-width and half-width characters are equivalent."""
 
     def __init__(self, line: SourceLine, start: int = 0) -> None:
         self.line = line
@@ -72,21 +60,21 @@ class Scanner:
         self.index = start
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Step over the pattern if it comes next."""
+        """Consume the pattern if it comes next."""
         match = pattern.match(self._text, self.index)
         if match is not None:
             self.index = match.end()
         return match
 
     def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Step over the pattern, which must come next."""
+        """Consume the pattern; `NotationError` if it does not come next."""
         match = self.match(pattern)
         if match is None:
             raise self.error(f"{what} expected, not {self.found}")
         return match
 
     def skip_blanks(self) -> None:
-        """Step over blanks."""
+        """Consume blanks."""
         self.match(_BLANKS)
 
     @property
@@ -96,11 +84,11 @@ class Scanner:
 
     @property
     def found(self) -> str:
-        """What comes next, quoted for a message."""
+        """The text that comes next, quoted for a message."""
         return quote(self.line.text[self.index :])
 
     def error(self, message: str, index: int | None = None) -> NotationError:
-        """The error to raise for a fault here, or at another index of this line."""
+        """Return the error to raise for a fault here, or at another index of this line."""
         return self.line.error(message, (self.index if index is None else index) + 1)
 
 
@@ -108,10 +96,10 @@ _BLANKS: Final = re.compile(r"\s*")
 
 
 def decode(data: bytes) -> str:
-    """The text of a game file: UTF-8 with or without mark, or Shift-JIS, found by looking.
+    """Decode a game file: UTF-8 with or without byte order mark, or Shift-JIS, by trying both.
 
-    A declared encoding (``'CSA encoding=...``, ``#KIF ... encoding=...``) is tried first, not
-    trusted: editors convert files and leave the declaration as it was.
+    A declared encoding (``'CSA encoding=...``, ``#KIF ... encoding=...``) is tried first but not
+    trusted: editors convert files and leave the declaration unchanged.
     """
     first_line = data[:200].splitlines()[0] if data else b""
     declared = _DECLARED.search(first_line)
@@ -122,7 +110,7 @@ def decode(data: bytes) -> str:
     for encoding in candidates:
         try:
             return data.decode(encoding).removeprefix("\ufeff")
-        except UnicodeDecodeError as error:  # the encoding that got further was likelier meant
+        except UnicodeDecodeError as error:  # report the fault of the encoding that got further
             fault = max(fault, error.start)
     line = data.count(b"\n", 0, fault) + 1
     column = fault - data.rfind(b"\n", 0, fault)
@@ -132,18 +120,18 @@ def decode(data: bytes) -> str:
 
 
 def known_encoding(name: str) -> str:
-    """The Python name of an encoding that game files can have, under any of its names."""
+    """Return the Python name of an encoding of game files, given by any of its aliases."""
     with contextlib.suppress(LookupError):
         known = codecs.lookup(name).name
         if known in (UTF8, "utf-8-sig"):
             return known
         if known in (SHIFT_JIS, "shift_jis"):
             return SHIFT_JIS
-    raise NotationError(f"{name!r} is no encoding of game files; 'utf-8' and 'cp932' are")
+    raise NotationError(f"{name!r} is not an encoding of game files; use 'utf-8' or 'cp932'")
 
 
 def encode(text: str, encoding: str) -> bytes:
-    """The bytes of a text; `NotationError` names the first character that the encoding lacks."""
+    """Encode a text; `NotationError` names the first character that the encoding lacks."""
     try:
         return text.encode(encoding)
     except UnicodeEncodeError as error:
@@ -157,43 +145,123 @@ def encode(text: str, encoding: str) -> bytes:
         ) from None
 
 
-class Replay:
-    """A game that is being walked through, with the board at hand in plain Python.
+class LineBuilder:
+    """Collects the moves of a line of play and their comments while a file is read.
 
-    Notations ask for the piece on a square at every move; a list answers that at once, where
-    `ShogiGame.diagram` would draw the whole board each time.
+    Every move is played at once. An illegal one becomes a `NotationError` at its place in the
+    file, unless the game ends there because of it. Comments belong to what was read last: the
+    start, a move, or the end.
     """
 
-    def __init__(self, start: Diagram, moves: Iterable[Move] = ()) -> None:
-        self.game = ShogiGame(start)
-        self.board: list[Piece | None] = list(start.board)
-        self.turn: Color = start.turn
-        self.last_target: int | None = None
-        """Where the move before went; None at the start."""
-        for move in moves:
-            self.play(move)
+    def __init__(self, start: Diagram, source: SourceLine, stem: Iterable[Move] = ()) -> None:
+        try:
+            self.replay = Replay(start, stem)
+        except IllegalPositionError as error:
+            raise source.error(f"no game can start here: {error}") from None
+        self.start = start
+        self.ending: Ending | None = None
+        self._notes = [_Notes()]
+        """Notes on the start, each move, an illegal last move, and the end."""
+        self._moves: list[Move] = []
+        self._foul: NotationError | None = None
+        """The error for an illegal move that was read last."""
 
-    def moving_piece(self, move: Move) -> Piece:
-        """The piece that a move is about to move or drop."""
-        if move.drop is not None:
-            return Piece(self.turn, move.drop)
-        piece = None if move.from_square is None else self.board[move.from_square]
-        if piece is None:
-            raise IllegalMoveError(f"{move}: there is no piece to move")
-        return piece
+    def play(self, move: Move, source: SourceLine, column: int, written: str) -> None:
+        """Add a move; `written` is its text in the file.
 
-    def holds(self, kind: PieceKind) -> bool:
-        """Whether the side to move has a piece of this kind in hand."""
-        return kind in HAND_KINDS and self.game.hand(self.turn)[kind] > 0
+        An illegal move is not played. It is accepted only if the file then says that the game
+        ended by it; the reader must call `require_legal` before it reads anything else.
+        """
+        self._notes.append(_Notes())
+        try:
+            self.replay.play(move)
+        except IllegalMoveError as error:
+            self._foul = source.error(f"{written} is illegal: {error}", column)
+            self.add_comment(f"illegal move {error}")
+        else:
+            self._moves.append(move)
 
-    def play(self, move: Move) -> None:
-        """Play a move; `IllegalMoveError` if the rules forbid it, and nothing has changed then."""
-        self.game.push(move)
-        piece = self.moving_piece(move)
-        if move.from_square is not None:
-            self.board[move.from_square] = None
-        self.board[move.to_square] = (
-            Piece(piece.color, piece.kind.promoted) if move.promote else piece
-        )
-        self.last_target = move.to_square
-        self.turn = self.turn.opponent
+    def end(self, ending: Ending) -> None:
+        """Set the ending of the line; no move can follow."""
+        if self._foul is not None:
+            own_foul = (Ending.BLACK_FOUL, Ending.WHITE_FOUL)[self.replay.turn]
+            if ending not in (Ending.ILLEGAL_MOVE, own_foul):
+                raise self._foul
+            ending, self._foul = Ending.ILLEGAL_MOVE, None
+        self.ending = ending
+        self._notes.append(_Notes())
+
+    def require_legal(self) -> None:
+        """Raise if the last move was illegal."""
+        if self._foul is not None:
+            raise self._foul
+
+    def require_open(self, source: SourceLine, column: int) -> None:
+        """Raise if the line has ended already."""
+        if self.ending is not None:
+            raise source.error(
+                f"the game ended before this ({self.ending.value}); nothing can follow", column
+            )
+
+    def set_seconds(self, seconds: float, source: SourceLine, column: int) -> None:
+        """Set the time used for the last move, or before the end."""
+        if seconds > MAX_SECONDS:
+            raise source.error(
+                f"{seconds:.0f} seconds; a move can take at most {MAX_SECONDS}", column
+            )
+        self._notes[-1].seconds = seconds
+
+    def add_comment(self, text: str) -> None:
+        """Add a line to the comment on what was read last."""
+        self._notes[-1].comment.append(text)
+
+    def add_bookmark(self, text: str) -> None:
+        """Set the bookmark of the current position."""
+        self._notes[-1].bookmark = text
+
+    @property
+    def comment(self) -> str:
+        """Comment before the first move."""
+        return "\n".join(self._notes[0].comment)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a move nor an end yet."""
+        return len(self._notes) == 1
+
+    @property
+    def length(self) -> int:
+        """Number of moves so far, including an illegal last one."""
+        return len(self._moves) + (self._foul is not None)
+
+    @property
+    def turn(self) -> Color:
+        """The side to move in the file, where an illegal last move counts as played."""
+        return self.replay.turn if self._foul is None else self.replay.turn.opponent
+
+    @property
+    def moves(self) -> list[RecordedMove]:
+        """The moves so far."""
+        return [
+            RecordedMove(move, notes.seconds, "\n".join(notes.comment), notes.bookmark)
+            for move, notes in zip(self._moves, self._notes[1:], strict=False)
+        ]
+
+    @property
+    def result(self) -> Result | None:
+        """The result of the line, None if it has not ended."""
+        if self.ending is None:
+            return None
+        notes = self._notes[len(self._moves) + 1 :]  # including those on an illegal move
+        times = [note.seconds for note in notes if note.seconds is not None]
+        comment = "\n".join(line for note in notes for line in note.comment)
+        return Result(self.ending, times[0] if times else None, comment)
+
+
+class _Notes:
+    """Time, comment and bookmark of one move."""
+
+    def __init__(self) -> None:
+        self.seconds: float | None = None
+        self.comment: list[str] = []
+        self.bookmark = ""

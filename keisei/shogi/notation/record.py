@@ -1,10 +1,11 @@
-"""A game on paper: start, moves, times, comments, headers, how it ended.
+"""Game records, independent of the file format: start, moves, times, comments, headers, result.
 
 >>> record = GameRecord.from_moves(["7g7f", "3c3d"], headers={"black": "Akane", "white": "Botan"})
 >>> record.black, len(record.moves), record.result
 ('Akane', 2, None)
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,20 +15,26 @@ from typing import Final
 from keisei.errors import IllegalMoveError
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
-from keisei.shogi.notation.reader import Replay, text_lines
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, parse_sfen
 from keisei.shogi.rules import Outcome, Termination
-from keisei.shogi.types import Color, Diagram, Move
+from keisei.shogi.types import HAND_KINDS, Color, Diagram, Move, Piece, PieceKind
 
 STARTPOS: Final = parse_sfen(STARTPOS_SFEN)
 """The usual start position."""
 
 MAX_SECONDS: Final = 5_999_999
-"""The longest time of a move, more than two months: KIF gives the minutes five digits."""
+"""Maximum time of a move, more than two months: KIF gives the minutes five digits."""
+
+_NEWLINE: Final = re.compile(r"\r\n|\n|\r")
+
+
+def text_lines(text: str) -> list[str]:
+    """Split a comment into lines; an empty comment has none."""
+    return _NEWLINE.split(text) if text else []
 
 
 class Ending(Enum):
-    """How a game, or the record of it, ended. "The mover" is the side whose turn it was."""
+    """The way a game, or its record, ended. "The mover" is the side whose turn it was."""
 
     RESIGNATION = "resignation"
     """The mover resigned (CSA %TORYO, KIF 投了)."""
@@ -69,19 +76,19 @@ class Ending(Enum):
     """The mover is mated (%TSUMI, 詰み)."""
 
     NO_MATE = "no mate"
-    """A mating problem without solution (%FUZUMI, 不詰)."""
+    """A mating problem without a solution (%FUZUMI, 不詰)."""
 
     ERROR = "error"
-    """Something broke (%ERROR, エラー)."""
+    """An error of a program (%ERROR, エラー)."""
 
     DEFAULT_WIN = "win by default"
-    """The mover's opponent did not play (KIF 不戦勝; CSA has no word for it)."""
+    """The mover's opponent did not play (KIF 不戦勝; no CSA code)."""
 
     DEFAULT_LOSS = "loss by default"
-    """The mover did not play (KIF 不戦敗; CSA has no word for it)."""
+    """The mover did not play (KIF 不戦敗; no CSA code)."""
 
     def winner(self, mover: Color) -> Color | None:
-        """Who won when the game ended so with `mover` to move; None for draws and open games."""
+        """The winner if the game ended so with `mover` to move; None for draws and open games."""
         if self in _MOVER_LOSES:
             return mover.opponent
         if self in (Ending.DECLARATION, Ending.DEFAULT_WIN):
@@ -102,7 +109,7 @@ _MOVER_LOSES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RecordedMove:
-    """A move with what was written next to it."""
+    """A move with its time, comment and bookmark."""
 
     move: Move
 
@@ -110,7 +117,7 @@ class RecordedMove:
     """Time the player used, up to `MAX_SECONDS`; None if it was not recorded."""
 
     comment: str = ""
-    """Any number of lines, without the marks that formats put in front of them."""
+    """Any number of lines, without the comment marks of the file formats."""
 
     bookmark: str = ""
     """A name for the position after the move (KIF and KI2 only)."""
@@ -118,12 +125,12 @@ class RecordedMove:
     def __post_init__(self) -> None:
         _check_seconds(self.seconds)
         if len(text_lines(self.bookmark)) > 1:
-            raise ValueError(f"bookmark {self.bookmark!r}; a bookmark is a single line")
+            raise ValueError(f"bookmark {self.bookmark!r}; a bookmark must be a single line")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The last line of a record: how it ended. `GameRecord.winner` says for whom."""
+    """The end of a record; `GameRecord.winner` is the side that won by it."""
 
     ending: Ending
 
@@ -131,7 +138,7 @@ class Result:
     """Time used before ending the game, up to `MAX_SECONDS`; None if it was not recorded."""
 
     comment: str = ""
-    """What was remarked after the end."""
+    """Comment after the end."""
 
     def __post_init__(self) -> None:
         _check_seconds(self.seconds)
@@ -139,24 +146,66 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Another way to play on. It leaves the line written before it, cut back to `ply` - 1 moves."""
+    """An alternative continuation: it replaces the line before it from move `ply` on."""
 
     ply: int
-    """Which move it replaces, the first move of the game being 1."""
+    """Number of the first move it replaces, counted from 1."""
 
     moves: list[RecordedMove]
 
     result: Result | None = None
 
     comment: str = ""
-    """What was written before its first move."""
+    """Comment before its first move."""
+
+
+class Replay:
+    """Plays through a game with the board as a plain Python list.
+
+    Notations look up the piece on a square at every move; `ShogiGame.diagram` would convert the
+    whole board each time.
+    """
+
+    def __init__(self, start: Diagram, moves: Iterable[Move] = ()) -> None:
+        self.game = ShogiGame(start)
+        self.board: list[Piece | None] = list(start.board)
+        self.turn: Color = start.turn
+        self.last_target: int | None = None
+        """Target of the last move; None at the start."""
+        for move in moves:
+            self.play(move)
+
+    def moving_piece(self, move: Move) -> Piece:
+        """Return the piece that a move is about to move or drop."""
+        if move.drop is not None:
+            return Piece(self.turn, move.drop)
+        piece = None if move.from_square is None else self.board[move.from_square]
+        if piece is None:
+            raise IllegalMoveError(f"{move}: there is no piece to move")
+        return piece
+
+    def holds(self, kind: PieceKind) -> bool:
+        """Return whether the side to move has a piece of this kind in hand."""
+        return kind in HAND_KINDS and self.game.hand(self.turn)[kind] > 0
+
+    def play(self, move: Move) -> None:
+        """Play a move; `IllegalMoveError`, without any change, if it is illegal."""
+        self.game.push(move)
+        piece = self.moving_piece(move)
+        if move.from_square is not None:
+            self.board[move.from_square] = None
+        self.board[move.to_square] = (
+            Piece(piece.color, piece.kind.promoted) if move.promote else piece
+        )
+        self.last_target = move.to_square
+        self.turn = self.turn.opponent
 
 
 @dataclass(slots=True)
 class GameRecord:
-    """A game from its start to its end. Every move is legal: building a record plays it through.
+    """A game from its start to its end. Every move is legal: the constructor plays them all.
 
-    Raises `IllegalMoveError` (which move, which rule) or `IllegalPositionError`.
+    Raises `IllegalMoveError`, which names the move and the rule, or `IllegalPositionError`.
     """
 
     start: Diagram = STARTPOS
@@ -164,17 +213,17 @@ class GameRecord:
     moves: list[RecordedMove] = field(default_factory=list)
 
     headers: dict[str, str] = field(default_factory=dict)
-    """Names, times and such as text, by the keys of `keisei.shogi.notation.headers` ("black",
-    "event", ...); other keys are kept as the file named them."""
+    """Names, times and other headers as text, by the keys of `keisei.shogi.notation.headers`
+    ("black", "event", ...); other keys are kept as the file spells them."""
 
     comment: str = ""
-    """What was written before the first move."""
+    """Comment before the first move."""
 
     result: Result | None = None
-    """How it ended; None if the record just stops."""
+    """The end of the game; None if the record just stops."""
 
     variations: list[Variation] = field(default_factory=list)
-    """In the order of a KIF file: each leaves the line before it (see `Variation.ply`)."""
+    """In the order of a KIF file: each branches off the line before it (see `Variation.ply`)."""
 
     def __post_init__(self) -> None:
         line = _checked(Replay(self.start), self.main_line, first_ply=1)
@@ -196,7 +245,7 @@ class GameRecord:
         headers: Mapping[str, str] | None = None,
         result: Result | None = None,
     ) -> "GameRecord":
-        """A record of bare moves, given as `Move` or USI text."""
+        """Make a record of moves without times and comments, given as `Move` or USI text."""
         recorded = [
             RecordedMove(Move.from_usi(move) if isinstance(move, str) else move) for move in moves
         ]
@@ -210,21 +259,21 @@ class GameRecord:
         *,
         headers: Mapping[str, str] | None = None,
     ) -> "GameRecord":
-        """The record of a game that was played here, and of its outcome if it is over.
+        """Make the record of a `ShogiGame`, with its outcome if it is over.
 
-        `outcome` is needed where the moves don't tell it: a declared win, a try at an illegal
-        move, a limit that the game does not know. `ValueError` if it cannot be so.
+        `outcome` is needed if the moves don't imply it: a declared win, an attempt at an illegal
+        move, a ply limit that the game does not know. `ValueError` if it cannot be right.
         """
         outcome = game.outcome() if outcome is None else outcome
         result = None if outcome is None else Result(ending_of(outcome))
         record = cls.from_moves(game.moves, start=game.start, headers=headers, result=result)
         if outcome is not None and record.winner is not outcome.winner:
-            raise ValueError(f"{outcome} cannot be with {game.turn.name.title()} to move")
+            raise ValueError(f"{outcome} is impossible with {game.turn.name.title()} to move")
         return record
 
     @property
     def main_line(self) -> list[Move]:
-        """The moves alone."""
+        """The moves of the game without times, comments and variations."""
         return [recorded.move for recorded in self.moves]
 
     @property
@@ -234,7 +283,7 @@ class GameRecord:
 
     @property
     def winner(self) -> Color | None:
-        """Who won, where the result says so."""
+        """The side that won; None for draws and without a result."""
         return None if self.result is None else self.result.ending.winner(self.turn)
 
     @property
@@ -254,40 +303,40 @@ class GameRecord:
 
     @property
     def site(self) -> str:
-        """Where it was played, or ``""``."""
+        """Place where it was played, or ``""``."""
         return self.headers.get(header.SITE, "")
 
     @property
     def start_time(self) -> date | None:
-        """When it began: a `datetime`, or a `date` where only the day is known."""
+        """Start of the game: a `datetime`, or a `date` if only the day is known."""
         return header.parse_moment(self.headers.get(header.START_TIME, ""))
 
     @property
     def end_time(self) -> date | None:
-        """When it ended: a `datetime`, or a `date` where only the day is known."""
+        """End of the game: a `datetime`, or a `date` if only the day is known."""
         return header.parse_moment(self.headers.get(header.END_TIME, ""))
 
     @property
     def max_moves(self) -> int | None:
-        """The move limit that was agreed on."""
+        """The move limit of the game."""
         text = self.headers.get(header.MAX_MOVES, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
     def time_limit(self, color: Color) -> header.TimeLimit | None:
-        """The time that a player had."""
+        """Return the time limit of a player."""
         own = header.BLACK_TIME if color is Color.BLACK else header.WHITE_TIME
         text = self.headers.get(own) or self.headers.get(header.TIME, "")
         return header.TimeLimit.parse(text)
 
     def _repr_html_(self) -> str:
-        """The last board and the moves, for notebooks."""
+        """Draw the last position and list the moves, for notebooks."""
         from keisei.shogi.render.html import record_html
 
         return record_html(self)
 
 
 def ending_of(outcome: Outcome) -> Ending:
-    """How records call an outcome. Giving perpetual check is a foul; no move at all is mate."""
+    """Return the ending of an outcome: perpetual check is a foul, having no legal move is mate."""
     if outcome.termination is Termination.PERPETUAL_CHECK:
         return Ending.BLACK_FOUL if outcome.winner is Color.WHITE else Ending.WHITE_FOUL
     return _ENDINGS[outcome.termination]
@@ -304,7 +353,7 @@ _ENDINGS: Final = {
 
 
 def _checked(replay: Replay, moves: list[Move], first_ply: int) -> list[Move]:
-    """Play the moves; say which one is at fault if one is."""
+    """Play the moves; `IllegalMoveError` names the one that is illegal."""
     for ply, move in enumerate(moves, start=first_ply):
         try:
             replay.play(move)
@@ -315,4 +364,4 @@ def _checked(replay: Replay, moves: list[Move], first_ply: int) -> list[Move]:
 
 def _check_seconds(seconds: float | None) -> None:
     if seconds is not None and not 0 <= seconds <= MAX_SECONDS:  # NaN is neither
-        raise ValueError(f"{seconds} seconds; a time is from 0 to {MAX_SECONDS}")
+        raise ValueError(f"{seconds} seconds; a time must be from 0 to {MAX_SECONDS}")

@@ -1,4 +1,4 @@
-"""Games as lines of USI: ``startpos moves 7g7f 3c3d``, as engines and their logs have them."""
+"""SFEN positions and USI ``position`` commands: parsing and formatting."""
 
 import re
 from typing import Final, NamedTuple
@@ -6,26 +6,23 @@ from typing import Final, NamedTuple
 from keisei.constants import BOARD_SIZE, MAX_MOVE_NUMBER, NUM_HAND_KINDS
 from keisei.errors import IllegalPositionError, NotationError
 from keisei.shogi.types import (
+    HAND_KINDS,
     PIECE_BY_SYMBOL,
     Color,
     Diagram,
     Hands,
     Move,
     Piece,
-    PieceKind,
 )
 
 STARTPOS_SFEN: Final = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 """The usual start position."""
 
-_HAND_ORDER: Final = tuple(
-    PieceKind(kind) for kind in (6, 5, 4, 3, 2, 1, 0)
-)  # R B G S N L P, the order in which SFEN writes hands
 _HAND_ITEM: Final = re.compile(r"([1-9]\d?)?([PLNSGBRplnsgbr])", re.ASCII)
 
 
-class _Word(NamedTuple):
-    """A word of a text, and where it stands there."""
+class _Token(NamedTuple):
+    """A word of a text, and its column."""
 
     text: str
     column: int
@@ -33,16 +30,16 @@ class _Word(NamedTuple):
 
 
 def parse_sfen(text: str) -> Diagram:
-    """Read an SFEN; the move number may be missing (then 1), the leading word ``sfen`` is allowed.
+    """Parse an SFEN; a missing move number means 1, a leading word ``sfen`` is allowed.
 
-    Raises `NotationError` with the column where it went wrong, and `IllegalPositionError` for a
-    position that no game could be played from.
+    Raises `NotationError` with the column of the fault, and `IllegalPositionError` for a position
+    that no game can start from.
     """
     return _parse_fields(_words(text))
 
 
 def format_sfen(diagram: Diagram) -> str:
-    """Write the SFEN of a diagram, move number included."""
+    """Return the SFEN of a diagram, including the move number."""
     rows = (
         diagram.board[start : start + BOARD_SIZE]
         for start in range(0, len(diagram.board), BOARD_SIZE)
@@ -53,10 +50,10 @@ def format_sfen(diagram: Diagram) -> str:
 
 
 def parse_position(text: str) -> tuple[Diagram, list[Move]]:
-    """Read ``[position] startpos|sfen <sfen> [moves <move> ...]``, or a bare SFEN.
+    """Parse ``[position] startpos|sfen <sfen> [moves <move> ...]``, or a bare SFEN.
 
-    The moves are read, not played: whether they are legal is for the game to say. Raises what
-    `parse_sfen` does, and `NotationError` with the column and the number of a faulty move.
+    Whether the moves are legal is not checked. Raises the errors of `parse_sfen`, and
+    `NotationError` with the column and the number of an invalid move.
     """
     words = _words(text)
     if words and words[0].text == "position":
@@ -67,28 +64,28 @@ def parse_position(text: str) -> tuple[Diagram, list[Move]]:
 
 
 def format_position(start: Diagram, moves: list[Move]) -> str:
-    """Write the USI ``position`` command of a start and the moves played from it."""
+    """Return the USI ``position`` command of a start and the moves played from it."""
     sfen = format_sfen(start)
     head = "startpos" if sfen == STARTPOS_SFEN else f"sfen {sfen}"
     tail = f" moves {' '.join(move.usi for move in moves)}" if moves else ""
     return f"position {head}{tail}"
 
 
-def _words(text: str) -> list[_Word]:
-    return [_Word(match.group(), match.start() + 1) for match in re.finditer(r"\S+", text)]
+def _words(text: str) -> list[_Token]:
+    return [_Token(match.group(), match.start() + 1) for match in re.finditer(r"\S+", text)]
 
 
-def _parse_start(words: list[_Word]) -> Diagram:
+def _parse_start(words: list[_Token]) -> Diagram:
     if not words or words[0].text != "startpos":
         return _parse_fields(words)
     if len(words) > 1:
         raise NotationError(
-            f"{words[1].text!r} after 'startpos'; only 'moves' may follow", column=words[1].column
+            f"{words[1].text!r} after 'startpos'; only 'moves' can follow", column=words[1].column
         )
     return parse_sfen(STARTPOS_SFEN)
 
 
-def _parse_fields(fields: list[_Word]) -> Diagram:
+def _parse_fields(fields: list[_Token]) -> Diagram:
     if fields and fields[0].text == "sfen":
         fields = fields[1:]
     if not 3 <= len(fields) <= 4:
@@ -108,7 +105,7 @@ def _parse_fields(fields: list[_Word]) -> Diagram:
 def _parse_board(text: str, column: int) -> tuple[Piece | None, ...]:
     rows = text.split("/")
     if len(rows) != BOARD_SIZE:
-        raise NotationError(f"the board has {len(rows)} ranks, 9 are needed", column=column)
+        raise NotationError(f"the board has {len(rows)} ranks, it must have 9", column=column)
     board: list[Piece | None] = []
     for row in rows:
         board += _parse_row(row, column)
@@ -133,13 +130,15 @@ def _parse_row(row: str, column: int) -> list[Piece | None]:
             )
         index += size
     if len(squares) != BOARD_SIZE:
-        raise NotationError(f"rank {row!r} has {len(squares)} squares, 9 are needed", column=column)
+        raise NotationError(
+            f"rank {row!r} has {len(squares)} squares, it must have 9", column=column
+        )
     return squares
 
 
 def _parse_turn(text: str, column: int) -> Color:
     if text not in ("b", "w"):
-        raise NotationError(f"the side to move is {text!r}, 'b' or 'w' is needed", column=column)
+        raise NotationError(f"the side to move is {text!r}, it must be 'b' or 'w'", column=column)
     return Color.BLACK if text == "b" else Color.WHITE
 
 
@@ -150,7 +149,7 @@ def _parse_hands(text: str, column: int) -> Hands:
         item = _HAND_ITEM.match(text, index)
         if item is None:
             raise NotationError(
-                f"{text[index]!r} is no piece in hand; expected something like 'S2Pb3p' or '-'",
+                f"{text[index]!r} is not a piece in hand; expected something like 'S2Pb3p' or '-'",
                 column=column + index,
             )
         piece = PIECE_BY_SYMBOL[item[2]]
@@ -168,7 +167,7 @@ def _parse_move_number(text: str, column: int) -> int:
     return max(number, 1)  # some programs write 0 for "unknown"
 
 
-def _parse_move(word: _Word, number: int) -> Move:
+def _parse_move(word: _Token, number: int) -> Move:
     try:
         return Move.from_usi(word.text)
     except NotationError as error:
@@ -186,7 +185,7 @@ def _format_hands(hands: Hands) -> str:
     items = (
         f"{count if count > 1 else ''}{Piece(color, kind).symbol}"
         for color in Color
-        for kind in _HAND_ORDER
+        for kind in reversed(HAND_KINDS)  # R B G S N L P
         if (count := hands[color][kind])
     )
     return "".join(items) or "-"

@@ -1,4 +1,4 @@
-"""What the renderers of positions share: glyphs, display widths and checks of their arguments."""
+"""Glyphs, display widths and argument checks that all renderers of positions share."""
 
 from collections.abc import Collection, Iterator
 from typing import Final, Literal
@@ -16,42 +16,41 @@ from keisei.shogi.types import (
 )
 
 Lettering = Literal["kanji", "letters"]
-"""How pieces are written: in kanji as in print, or with the Western letters of SFEN."""
+"""Lettering of the pieces: kanji as in print, or the Western letters of SFEN."""
 
-_KANJI_BY_KIND: Final = "歩香桂銀金角飛玉と杏圭全馬龍"
+KANJI_BY_KIND: Final = "歩香桂銀金角飛玉と杏圭全馬龍"
+"""The one kanji (or kana) of each kind in a printed diagram."""
+
+SIDE_NAMES: Final = ("先手", "後手")
+"""Japanese names of Black and White."""
+
 RANK_KANJI: Final = "一二三四五六七八九"
 """Ranks from the top of a printed diagram to its bottom."""
 
-RANK_LETTERS: Final = "abcdefghi"
-"""Ranks as USI names them."""
-
-HAND_DISPLAY_ORDER: Final = tuple(reversed(HAND_KINDS))
-"""R B G S N L P: hands are shown with the strongest piece first."""
-
 
 class RenderError(KeiseiError, ValueError):
-    """A picture of a position was asked for that cannot be drawn; the message says why."""
+    """A picture of a position that cannot be drawn; the message says why."""
 
 
 def piece_kanji(piece: Piece) -> str:
-    """The one kanji (or kana) that names a piece on a diagram.
+    """Return the one kanji (or kana) of a piece on a diagram.
 
     The kings of a set differ by a dot: 玉 is Black's, 王 is White's.
     """
     if piece == Piece(Color.WHITE, PieceKind.KING):
         return "王"
-    return _KANJI_BY_KIND[piece.kind]
+    return KANJI_BY_KIND[piece.kind]
 
 
 def held_pieces(diagram: Diagram, color: Color) -> Iterator[tuple[Piece, int]]:
-    """The pieces in a hand with their counts, strongest first, kinds that are not held left out."""
-    for kind in HAND_DISPLAY_ORDER:
+    """Yield the pieces in a hand with their counts (above 0), the strongest kind first."""
+    for kind in reversed(HAND_KINDS):
         if count := diagram.hands[color][kind]:
             yield Piece(color, kind), count
 
 
 def display_width(text: str) -> int:
-    """Terminal cells that a text fills: wide East Asian characters take two.
+    """Number of terminal cells of a text: wide East Asian characters take two.
 
     >>> display_width("v歩")
     3
@@ -67,9 +66,9 @@ def require_choice(name: str, value: str, allowed: Collection[str]) -> None:
 
 
 def require_drawable(diagram: Diagram, last_move: Move | None) -> None:
-    """Raise `RenderError` where the squares do not fit a board.
+    """Raise `RenderError` if the squares do not fit a board.
 
-    Positions that break the rules are fine: seeing them is how one finds out what is wrong.
+    Illegal positions can be drawn: a picture helps to find out what is wrong.
     """
     if len(diagram.board) != NUM_SQUARES:
         raise RenderError(f"a board has {NUM_SQUARES} squares, not {len(diagram.board)}")

@@ -1,4 +1,4 @@
-"""A game record as a piece of HTML, for notebooks: the last board, and the moves."""
+"""Draw games as HTML, for notebooks: boards side by side, or a record with its moves."""
 
 from collections.abc import Callable, Iterator
 from html import escape
@@ -6,29 +6,28 @@ from typing import Final
 
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
-from keisei.shogi.notation.reader import text_lines
-from keisei.shogi.notation.record import GameRecord, RecordedMove
+from keisei.shogi.notation.record import GameRecord, RecordedMove, text_lines
 from keisei.shogi.render.svg import board_svg
 
-SHOWN_GAMES: Final = 4
-"""Of many games, so many are shown."""
+MAX_GAMES: Final = 4
+"""Maximum number of boards that `games_html` shows."""
 
-SHOWN_SIZE: Final = 240
-"""How high their boards are, in pixels."""
+BOARD_HEIGHT: Final = 240
+"""Height of these boards in pixels."""
 
 
 def game_svg(game: ShogiGame, *, size: int) -> str:
-    """The board of a game, `size` pixels high, with its last move and a check."""
+    """Draw the board of a game, `size` pixels high, with its last move and a check."""
     return board_svg(
         game.diagram, last_move=game.last_move, size=size, check_square=game.checked_king
     )
 
 
 def games_html(number: int, game: Callable[[int], ShogiGame]) -> str:
-    """The first of `number` games, side by side, and how many more there are."""
-    shown = min(number, SHOWN_GAMES)
+    """Draw the first of `number` games side by side, and write how many more there are."""
+    shown = min(number, MAX_GAMES)
     boards = "".join(
-        f"<div>game {index}<br>{game_svg(game(index), size=SHOWN_SIZE)}</div>"
+        f"<div>game {index}<br>{game_svg(game(index), size=BOARD_HEIGHT)}</div>"
         for index in range(shown)
     )
     rest = f"<p>and {number - shown:,} more</p>" if number > shown else ""
@@ -36,9 +35,10 @@ def games_html(number: int, game: Callable[[int], ShogiGame]) -> str:
 
 
 def record_html(record: GameRecord, *, size: int = 400) -> str:
-    """Who played, the board after the last move `size` pixels high, and the moves to fold out.
+    """Draw the board after the last move, `size` pixels high, with players and a list of moves.
 
-    Without scripts and style sheets. What the record says is text there, whoever wrote it.
+    Uses no scripts and style sheets. The texts of the record are escaped: they may come from
+    anyone.
     """
     game = ShogiGame(record.start)
     for move in record.main_line:

@@ -1,4 +1,4 @@
-"""Positions as SVG pictures, for notebooks, reports and web pages.
+"""Draw positions as SVG pictures, for notebooks, reports and web pages.
 
 The picture is self-contained: no scripts, no style sheets, no fonts or images from elsewhere.
 It uses no element ids, because ids are global to a page and a page may show many boards.
@@ -14,7 +14,7 @@ from keisei.constants import BOARD_SIZE, NUM_SQUARES
 from keisei.shogi.notation.sfen import format_sfen
 from keisei.shogi.render.glyphs import (
     RANK_KANJI,
-    RANK_LETTERS,
+    SIDE_NAMES,
     Lettering,
     RenderError,
     held_pieces,
@@ -23,7 +23,15 @@ from keisei.shogi.render.glyphs import (
     require_drawable,
     require_square,
 )
-from keisei.shogi.types import SQUARE_NAMES, Color, Diagram, Move, Piece, PieceKind
+from keisei.shogi.types import (
+    RANK_LETTERS,
+    SQUARE_NAMES,
+    Color,
+    Diagram,
+    Move,
+    Piece,
+    PieceKind,
+)
 
 FONTS: Final[dict[Lettering, str]] = {
     "kanji": (
@@ -32,7 +40,7 @@ FONTS: Final[dict[Lettering, str]] = {
     ),
     "letters": "'Helvetica Neue',Helvetica,Arial,'Noto Sans','DejaVu Sans',sans-serif",
 }
-"""Fonts to write with: the first that the reader's machine has is used."""
+"""Font families; the first one that is installed is used."""
 
 _FACE: Final = "#fae6b4"
 _LETTERED_FACES: Final = ("#f8dfa4", "#fffdf7")  # two woods, Black's and White's
@@ -53,18 +61,18 @@ _SCALE: Final[dict[PieceKind, tuple[float, float]]] = {
     PieceKind.ROOK: (0.96, 0.97),
     PieceKind.KING: (1.0, 1.0),
 }
-"""Width and height beside the king's: in a set, stronger pieces are larger."""
+"""Width and height relative to the king: in a set, stronger pieces are larger."""
 
 
 def number(value: float) -> str:
-    """A coordinate with no more digits than a picture needs."""
+    """Format a coordinate with one decimal at most."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def svg_text(
     x: float, y: float, content: str, *, size: float, fill: str, turned: bool = False
 ) -> str:
-    """A text whose middle is at (x, y), upside down if `turned`; the font is inherited.
+    """Draw a text with its middle at (x, y), upside down if `turned`; the font is inherited.
 
     The baseline is computed, as not every SVG viewer knows ``dominant-baseline``.
     """
@@ -76,7 +84,7 @@ def svg_text(
 
 
 def pentagon(width: float, height: float, *, turned: bool, lowered: float = 0.0) -> str:
-    """Path of a piece around (0, 0), its point up, or down if `turned`."""
+    """Return the path of a piece around (0, 0), its point up, or down if `turned`."""
     sign = -1 if turned else 1
     outline = ((0.0, -0.5), (0.37, -0.35), (0.5, 0.5), (-0.5, 0.5), (-0.37, -0.35))
     points = (f"{number(x * width)} {number(sign * y * height + lowered)}" for x, y in outline)
@@ -84,7 +92,7 @@ def pentagon(width: float, height: float, *, turned: bool, lowered: float = 0.0)
 
 
 def piece_shape(piece: Piece, lettering: Lettering, *, turned: bool) -> str:
-    """The drawing of a piece around (0, 0); `turned` where its owner sits at the top."""
+    """Draw a piece around (0, 0); `turned` if its owner sits at the top."""
     wide, high = _SCALE[piece.kind.unpromoted]
     width, height = 0.86 * _KING_HEIGHT * wide, _KING_HEIGHT * high
     shadow = pentagon(width + 2, height, turned=turned, lowered=_THICKNESS + 2)
@@ -95,12 +103,12 @@ def piece_shape(piece: Piece, lettering: Lettering, *, turned: bool) -> str:
         f'<path d="{shadow}" fill="#000" fill-opacity=".2"/>'
         f'<path d="{side}" fill="{_SIDE}" stroke="{_EDGE}" stroke-linejoin="round"/>'
         f'<path d="{face}" fill="{fill}" stroke="{_EDGE}" stroke-width=".8" '
-        f'stroke-linejoin="round"/>{_inletteringion(piece, lettering, height, turned=turned)}'
+        f'stroke-linejoin="round"/>{_inscription(piece, lettering, height, turned=turned)}'
     )
 
 
 def side_mark(x: float, y: float, color: Color) -> str:
-    """The small pentagon that printed diagrams put before a player's name: ☗ or ☖."""
+    """Draw the small pentagon of printed diagrams before a player's name: ☗ or ☖."""
     fill = _INK if color is Color.BLACK else "#fff"
     outline = pentagon(15, 18, turned=False)
     return (
@@ -109,19 +117,19 @@ def side_mark(x: float, y: float, color: Color) -> str:
     )
 
 
-def _inletteringion(piece: Piece, lettering: Lettering, height: float, *, turned: bool) -> str:
+def _inscription(piece: Piece, lettering: Lettering, height: float, *, turned: bool) -> str:
     fill = _PROMOTED_INK if piece.kind.is_promoted else _INK
     middle = (-1 if turned else 1) * 0.07 * height
     if lettering == "kanji":
         kanji = piece_kanji(piece)
         return svg_text(0, middle, kanji, size=0.64 * height, fill=fill, turned=turned)
-    # Upside down, letters are hard to read; point and colour of the wood tell whose piece it is.
+    # Letters are hard to read upside down; the point and the colour of the wood show the owner.
     size = (0.42 if piece.kind.is_promoted else 0.5) * height
     return svg_text(0, middle, piece.kind.symbol, size=size, fill=fill)
 
 
 Labels = Literal["japanese", "western", "letters"]
-"""How pieces and squares are labelled.
+"""Labels of pieces and squares.
 
 ``japanese``: kanji on the pieces and for the ranks; ``western``: kanji on the pieces, ranks a to
 i as in USI; ``letters``: SFEN letters on the pieces, ranks a to i.
@@ -171,10 +179,11 @@ def board_svg(
 ) -> str:
     """Draw a position as an SVG picture `size` pixels high (and about 1.4 times as wide).
 
-    The squares of `last_move` are highlighted (of a drop, the target only); `check_square` is
-    that of a king to mark as being in check; `flip` puts White at the bottom. The element of a
-    piece on the board has class ``shogi-piece``, that of a kind in hand ``shogi-held``; both say
-    in ``data-`` attributes what they show. Raises `RenderError` for what cannot be drawn.
+    The squares of `last_move` are highlighted (for a drop, the target only); `check_square` is the
+    square of a king to mark as in check; `flip` puts White at the bottom. The element of a piece
+    on the board has class ``shogi-piece``, that of a kind in hand ``shogi-held``; both have
+    ``data-`` attributes with square, colour, piece or count. Raises `RenderError` for arguments
+    that cannot be drawn.
     """
     require_choice("labels", labels, get_args(Labels))
     require_drawable(diagram, last_move)
@@ -205,23 +214,23 @@ def board_svg(
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """How the reader looks at the board."""
+    """The labels and the orientation of the board."""
 
     labels: Labels
     flip: bool
 
     @property
     def lettering(self) -> Lettering:
-        """What is written on the pieces."""
+        """The lettering of the pieces."""
         return "letters" if self.labels == "letters" else "kanji"
 
     def corner(self, sq: int) -> tuple[int, int]:
-        """Top left corner of a square in the picture."""
+        """Return the top left corner of a square in the picture."""
         row, column = divmod(NUM_SQUARES - 1 - sq if self.flip else sq, BOARD_SIZE)
         return _GRID_X + column * _CELL_WIDTH, _GRID_Y + row * _CELL_HEIGHT
 
     def at_top(self, color: Color) -> bool:
-        """Whether a player sits at the top of the picture, with pieces that point down."""
+        """Return whether a player sits at the top of the picture, with pieces that point down."""
         return (color is Color.WHITE) != self.flip
 
 
@@ -230,7 +239,7 @@ def _name(color: Color) -> str:
 
 
 def _description(diagram: Diagram, last_move: Move | None, check_square: int | None) -> str:
-    """What a screen reader says, and an SFEN from which the position can be restored."""
+    """Text for screen readers, with an SFEN from which the position can be restored."""
     sentences = [f"Move {diagram.move_number}."]
     if last_move is not None:
         sentences.append(f"Last move {last_move.usi}.")
@@ -241,7 +250,7 @@ def _description(diagram: Diagram, last_move: Move | None, check_square: int | N
 
 
 def _wood(x: int, y: int, width: int, height: int, fill: str) -> str:
-    """A board with a front edge and a straight grain."""
+    """Draw a wooden board with a front edge and a straight grain."""
     grain = "".join(
         f"M{number(left)} {y + 1}q{number(9 * sin(left))} {height // 2} 0 {height - 2}"
         for line in range(1, width // 9)
@@ -293,7 +302,7 @@ def _grid() -> str:
 
 
 def _square_labels(view: _View) -> Iterator[str]:
-    """Files along the top and ranks along the right, as in print, whichever side is below."""
+    """Draw files along the top and ranks along the right, as in print, flipped or not."""
     ranks = RANK_KANJI if view.labels == "japanese" else RANK_LETTERS
     for index in range(BOARD_SIZE):
         file = index + 1 if view.flip else BOARD_SIZE - index
@@ -322,7 +331,7 @@ def _piece(piece: Piece, x: float, y: float, details: str, view: _View) -> str:
 
 
 def _stand(diagram: Diagram, color: Color, view: _View) -> Iterator[str]:
-    """A player's stand (komadai), to the right of the board as that player sees it."""
+    """Draw a player's stand (komadai), on that player's right side of the board."""
     at_top = view.at_top(color)
     x = _MARGIN if at_top else _BOARD_X + _BOARD_WIDTH + _GAP
     y = _MARGIN if at_top else _MARGIN + _BOARD_HEIGHT - _STAND_HEIGHT
@@ -348,9 +357,9 @@ def _count_badge(x: float, y: float, count: int) -> str:
 
 
 def _plate(diagram: Diagram, color: Color, x: int, y: int, labels: Labels) -> str:
-    """The player's name; the plate of the side to move is red and bears the move number."""
+    """Draw the player's name; the plate of the side to move is red and has the move number."""
     to_move = diagram.turn is color
-    name, name_width = (("先手", "後手")[color], 38) if labels == "japanese" else (_name(color), 58)
+    name, name_width = (SIDE_NAMES[color], 38) if labels == "japanese" else (_name(color), 58)
     width = _STAND_WIDTH - 2 * _PLATE_INSET
     middle_x, name_y = x + width / 2, y + (18 if to_move else _PLATE_HEIGHT / 2)
     fill, ink = (_ALARM, "#fff") if to_move else (_PALE, _BOARD_INK)

@@ -1,14 +1,11 @@
-"""Positions in colour, for terminals that rich writes to. The layout is that of `board_text`."""
+"""Draw positions as text, plain or in colour for terminals (with rich)."""
 
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, NamedTuple, get_args
-
-from rich.text import Text
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from keisei.constants import BOARD_SIZE
 from keisei.shogi.render.glyphs import (
     RANK_KANJI,
-    RANK_LETTERS,
     Lettering,
     display_width,
     held_pieces,
@@ -16,25 +13,28 @@ from keisei.shogi.render.glyphs import (
     require_choice,
     require_drawable,
 )
-from keisei.shogi.types import Color, Diagram, Move, Piece
+from keisei.shogi.types import RANK_LETTERS, Color, Diagram, Move, Piece
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Role = Literal[
     "label", "frame", "status", "empty", "black", "white", "promoted", "origin", "target"
 ]
-"""What a piece of text shows; renderers with colours choose them by it."""
+"""The meaning of a piece of text, by which its colour is chosen."""
 
 Line = list["Span"]
 """One line of the picture, from left to right."""
 
 
 class Span(NamedTuple):
-    """A stretch of text that shows one thing."""
+    """A stretch of text with one meaning."""
 
     text: str
     """The characters."""
 
     roles: tuple[Role, ...]
-    """What they show, the most specific last: a promoted piece of White on the target square."""
+    """Their meaning, the most specific last: white, promoted, target."""
 
 
 def board_text(
@@ -42,15 +42,15 @@ def board_text(
 ) -> str:
     """Draw a position as text, without a newline at the end.
 
-    White's pieces carry a ``v`` (kanji) or are in lower case (letters). The target of
-    `last_move` stands in brackets. Raises `RenderError` for a style that does not exist.
+    White's pieces have a ``v`` (kanji) or are in lower case (letters). The target of `last_move`
+    is in brackets. Raises `RenderError` for an unknown style.
     """
     lines = board_lines(diagram, style=style, last_move=last_move)
     return "\n".join("".join(span.text for span in line) for line in lines)
 
 
 def board_lines(diagram: Diagram, *, style: Lettering, last_move: Move | None) -> list[Line]:
-    """Lay a position out in lines of spans; what `board_text` and `board_rich` print."""
+    """Lay out a position in lines of spans, for `board_text` and `board_rich`."""
     require_choice("style", style, get_args(Lettering))
     require_drawable(diagram, last_move)
     script = _SCRIPTS[style]
@@ -67,7 +67,7 @@ def board_lines(diagram: Diagram, *, style: Lettering, last_move: Move | None) -
 
 
 class _Script(NamedTuple):
-    """The characters of a style. Every cell is `cell_width` terminal cells wide."""
+    """Characters of a style. Every square is `cell_width` terminal cells wide."""
 
     cell_width: int
     files: str
@@ -99,7 +99,7 @@ def _file_line(script: _Script) -> Line:
 def _rank_spans(
     diagram: Diagram, row: int, script: _Script, last_move: Move | None
 ) -> Iterator[Span]:
-    """The spans of one rank: a gap before each cell and after the last, for the brackets."""
+    """Yield the spans of one rank, with a gap before each cell and after the last for brackets."""
     squares = range(row * BOARD_SIZE, (row + 1) * BOARD_SIZE)
     gaps = [Span(" ", ("frame",)) for _ in range(BOARD_SIZE + 1)]
     if last_move is not None and last_move.to_square in squares:
@@ -165,16 +165,18 @@ _STYLES: Final[dict[Role, str]] = {
     "origin": "not dim on bright_black",
     "target": "not dim black on bright_yellow",
 }
-"""Colours of the terminal's own theme suit light and dark terminals."""
+"""Rich styles; the colours of the terminal's own theme suit light and dark terminals."""
 
 
 def board_rich(
     diagram: Diagram, *, style: Lettering = "kanji", last_move: Move | None = None
-) -> Text:
+) -> "Text":
     """Draw a position in colour: promoted pieces red, the last move's squares marked.
 
     The text is the same as that of `board_text`, so it also reads well without colours.
     """
+    from rich.text import Text  # only here: `ShogiGame` prints boards without it
+
     lines = []
     for line in board_lines(diagram, style=style, last_move=last_move):
         text = Text()

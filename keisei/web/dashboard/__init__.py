@@ -1,1 +1,1 @@
-"""All runs in the browser."""
+"""The dashboard: all runs of a directory in the browser, live."""

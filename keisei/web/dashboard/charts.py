@@ -1,8 +1,8 @@
-"""From curves to the options of ECharts: pure functions, no page.
+"""Charts of the dashboard as options of ECharts: pure functions without pages.
 
-Colours are CSS variables, so a plot follows when the page turns dark: charts are drawn as SVG.
-Only names of this module become keys of the options, since ECharts' wrapper takes keys that begin
-with a colon for JavaScript.
+Colours are CSS variables, so that charts, which are drawn as SVG, follow when the page turns dark.
+Only names of this module become keys of the options, never text from files: NiceGUI runs the value
+of a key that begins with a colon as JavaScript.
 """
 
 import math
@@ -21,13 +21,13 @@ PALETTE: Final = tuple(f"var(--d-{index})" for index in range(8))
 """Colours of runs and opponents; see ``static/dashboard.css``."""
 
 X_AXES: Final = {"timestep": "plies", "seconds": "minutes", "update": "updates"}
-"""What a plot can be drawn over, with the label of its axis."""
+"""The x axes to choose from, with their labels."""
 
 _FEW_POINTS: Final = 30
-"""Up to so many points are marked, since a line alone would hide a single one."""
+"""Lines with at most this many points have markers, so that a single point is visible."""
 
-_MOST_BARS: Final = 60
-"""Error bars of a line: more would hide it, and take the browser long to draw."""
+_MAX_BARS: Final = 60
+"""Maximum number of error bars of a line; more would hide it and be slow to draw."""
 
 _DIGITS: Final = 5
 
@@ -37,7 +37,7 @@ _NUMBER: Final = "window.keisei.number"
 _PERCENT: Final = "window.keisei.percent"
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """A curve with its name and colour."""
 
     name: str
@@ -46,18 +46,18 @@ class Line(NamedTuple):
 
 
 def along(axis: str, x: Floats) -> Floats:
-    """Values of an axis in the unit that is shown: minutes, not seconds."""
+    """Convert values of an axis to the unit that is shown: seconds to minutes."""
     return x / 60.0 if axis == "seconds" else x
 
 
 def place(axis: str, moment: Evaluation | RunCheckpoint) -> float:
-    """Where something stands along an axis."""
+    """Return the place of an evaluation or checkpoint on an axis."""
     value = float(getattr(moment, axis))
     return value / 60.0 if axis == "seconds" else value
 
 
 def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Options:
-    """A plot with its axes, and nothing in it yet."""
+    """Return the options of a chart with axes and no series."""
     y: Options = {
         "type": "value",
         "scale": not from_zero,
@@ -106,9 +106,9 @@ def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Option
 
 
 def curve_chart(
-    lines: Sequence[Line], axis: str, *, percent: bool = False, from_zero: bool = False
+    lines: Sequence[ChartLine], axis: str, *, percent: bool = False, from_zero: bool = False
 ) -> Options:
-    """Metrics over a run, each as a moving average; behind a single one, its values."""
+    """Chart metrics as moving averages; a single one with its values and their spread behind it."""
     options = base(axis, percent=percent, from_zero=from_zero)
     options["legend"]["show"] = len(lines) > 1
     if len(lines) == 1:
@@ -119,15 +119,15 @@ def curve_chart(
     return options
 
 
-def _mean(line: Line, axis: str) -> Options:
+def _mean(line: ChartLine, axis: str) -> Options:
     curve = line.curve
     points = _points(along(axis, curve.x), smooth(curve.mean), curve.low, curve.high)
     is_short = len(points) <= _FEW_POINTS
     return _line(line.name, line.color, points) | {"showSymbol": is_short, "symbolSize": 5}
 
 
-def _raw(line: Line, axis: str) -> Options:
-    """The values as they were, faint; all of them, up to so many, or the means of neighbours."""
+def _raw(line: ChartLine, axis: str) -> Options:
+    """Return the series of the curve's points without smoothing, drawn faintly."""
     points = _points(along(axis, line.curve.x), line.curve.mean)
     return _line("", line.color, points) | {
         "id": "raw",
@@ -137,8 +137,8 @@ def _raw(line: Line, axis: str) -> Options:
     }
 
 
-def _spread(line: Line, axis: str) -> list[Options]:
-    """From the least to the largest value: an area on top of an invisible one."""
+def _spread(line: ChartLine, axis: str) -> list[Options]:
+    """Return the series of the area from minimum to maximum, stacked on an invisible one."""
     x = along(axis, line.curve.x)
     quiet: Options = {
         "type": "line",
@@ -169,12 +169,12 @@ def strength_chart(
     *,
     checkpoints: Sequence[tuple[float, str]] = (),
 ) -> Options:
-    """Scores with their 95 % intervals.
+    """Chart scores with their 95 % intervals.
 
     Args:
         runs: (name of the line, colour, evaluations, opponent).
-        axis: what they are drawn over.
-        checkpoints: (place along the axis, name) of those that can be played.
+        axis: the x axis, a key of `X_AXES`.
+        checkpoints: (place on the axis, name) of the checkpoints, each to be played by a click.
     """
     options = base(axis, percent=True)
     for name, color, evaluations, opponent in runs:
@@ -201,7 +201,7 @@ def strength_chart(
 
 
 def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
-    """Elo of checkpoints over plies, with the opponents as levels where there is one run."""
+    """Chart the Elo of checkpoints over plies; with one run, its opponents are drawn as levels."""
     options = base("timestep")
     options["yAxis"]["axisLabel"][":formatter"] = _WHOLE
     options["legend"]["show"] = len(runs) > 1
@@ -216,7 +216,7 @@ def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
 
 
 def _add_levels(options: Options, ratings: RunRatings) -> None:
-    """Draw the opponents of a run as lines across its plot."""
+    """Draw the opponents of a run as lines across its chart."""
     ends = [elo for _, elo in ratings.opponents]
     ends += [end for point in ratings.checkpoints for end in (point.low, point.high)]
     if not ratings.checkpoints or not all(math.isfinite(end) for end in ends):
@@ -230,7 +230,7 @@ def _add_levels(options: Options, ratings: RunRatings) -> None:
             "color": "var(--k-soft)",
         }
     options["series"][0]["markLine"] = rule
-    # Levels count for the scale of the axis: ECharts itself looks at the points alone.
+    # ECharts scales the axis to the points only; the levels have to fit, too.
     step = 250.0 if max(ends) - min(ends) < 1500.0 else 500.0
     options["yAxis"] |= {
         "min": step * math.floor(min(ends) / step),
@@ -241,9 +241,9 @@ def _add_levels(options: Options, ratings: RunRatings) -> None:
 
 
 def _with_bars(name: str, color: str, points: list[list[Any]]) -> list[Options]:
-    """A line through points ``[x, value, low, high, ...]``, and a bar at each, or at some."""
-    is_short = len(points) <= _MOST_BARS
-    some = points if is_short else points[:: -(len(points) // _MOST_BARS + 1)]
+    """Return a line through points ``[x, value, low, high, ...]``, and some of their error bars."""
+    is_short = len(points) <= _MAX_BARS
+    some = points if is_short else points[:: -(len(points) // _MAX_BARS + 1)]
     return [
         _line(name, color, points) | {"showSymbol": is_short, "symbolSize": 6, "z": 3},
         {
@@ -263,20 +263,20 @@ def _with_bars(name: str, color: str, points: list[list[Any]]) -> list[Options]:
 def bands_chart(
     x: Floats, shares: Floats, names: Sequence[str], colors: Sequence[str], axis: str
 ) -> Options:
-    """Shares of a whole on top of each other.
+    """Chart shares of a whole as stacked bands.
 
     Args:
         x: ``[points]``.
         shares: ``[points, names]``; rows of zeros or NaN are left out.
-        names: what each is.
-        colors: of each.
-        axis: what they are drawn over.
+        names: labels of the shares.
+        colors: colours of the shares.
+        axis: the x axis, a key of `X_AXES`.
     """
     options = base(axis, percent=True)
     totals = shares.sum(axis=1)
     some = np.isfinite(totals) & (totals > 0.0)
     x, parts = along(axis, x[some]), shares[some] / totals[some, None]
-    if len(x) == 1:  # a single step is drawn as a block
+    if len(x) == 1:  # a single update is drawn as a block
         x, parts = np.array([0.0, x[0]]), np.repeat(parts, 2, axis=0)
     for index, (name, color) in enumerate(zip(names, colors, strict=True)):
         options["series"].append(
@@ -296,7 +296,7 @@ def bands_chart(
 def ladder_chart(
     standings: Iterable[tuple[str, float, float, float]], *, highlight: Iterable[str] = ()
 ) -> Options:
-    """Ratings with their intervals, the strongest at the top: (name, Elo, low, high)."""
+    """Chart ratings (name, Elo, low, high) with their intervals, the strongest at the top."""
     listed = list(reversed(list(standings)))
     marked = set(highlight)
     options = base("timestep")
@@ -365,7 +365,7 @@ def _rule(*levels: float) -> Options:
 
 
 def _points(*columns: Floats) -> list[list[float]]:
-    """Rows, in so many digits that none can be seen to be missing."""
+    """Return the columns as rows, rounded to the digits that can be seen in a chart."""
     if len(columns[0]) == 0:
         return []
     table = np.stack(columns, axis=1)

@@ -1,4 +1,4 @@
-"""Pieces that the dashboard's pages are made of."""
+"""Components shared by the dashboard's pages: frame, cards, charts, tiles, boards, links."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +15,15 @@ from keisei.web.dashboard.charts import X_AXES, Options
 from keisei.web.theme import STATIC, add_style, frame
 
 if TYPE_CHECKING:
+    from keisei.runs.artifacts import RunCheckpoint
     from keisei.runs.run_reader import LiveBoard
     from keisei.shogi.types import Diagram, Move
 
-REFRESH: Final = 0.5
-"""Seconds between two looks at whether there is news to show."""
+REFRESH_INTERVAL: Final = 0.5
+"""Seconds between two checks for new data to show."""
+
+PLAY_ADDRESS: Final = "/play"
+"""The page with the board of ``keisei play``."""
 
 STATES: Final = {
     "running": "training",
@@ -28,21 +32,21 @@ STATES: Final = {
     "failed": "failed",
     "broken": "no data",
 }
-"""What the states of runs are called."""
+"""The labels of the states of a run."""
 
 
 @dataclass(frozen=True)
 class Dashboard:
-    """What all pages know."""
+    """The data that all pages share."""
 
     watch: Watch
     store: Path
-    """The results that the ladder is made of."""
+    """The stored results that the ladder is computed from."""
 
 
 @contextmanager
 def page(title: str) -> Iterator[None]:
-    """A page of the dashboard."""
+    """Frame a page of the dashboard; its content is made in the ``with`` block."""
     add_style("dashboard.css")
     ui.add_head_html(f"<script>{_script()}</script>")
     with (
@@ -58,13 +62,22 @@ def _script() -> str:
 
 
 def run_address(name: str) -> str:
-    """The page of a run."""
+    """Return the address of a run's page."""
     return f"/run/{quote(name, safe='')}"
+
+
+def play_address(run: str, checkpoint: "RunCheckpoint", *, is_newest: bool) -> str:
+    """Return the address of a game against a checkpoint.
+
+    The catalogue of players lists a run's newest checkpoint under the name of the run.
+    """
+    key = f"run:{run}" if is_newest else f"run:{run}/{checkpoint.name}"
+    return f"{PLAY_ADDRESS}?against={quote(key, safe='')}"
 
 
 @contextmanager
 def card(title: str = "", hint: str = "", *, classes: str = "") -> Iterator[ui.element]:
-    """A box with a heading."""
+    """Frame a box with a heading; its content is made in the ``with`` block."""
     with ui.element("section").classes(f"k-card {classes}") as box:
         if title:
             ui.label(title).classes("d-card-title")
@@ -74,11 +87,9 @@ def card(title: str = "", hint: str = "", *, classes: str = "") -> Iterator[ui.e
 
 
 class Chart:
-    """A plot that is only drawn anew when there is something new to draw."""
+    """A chart that is only redrawn when its data have changed."""
 
-    def __init__(
-        self, *, tall: bool = False, empty: str = "Nothing has been measured yet."
-    ) -> None:
+    def __init__(self, *, tall: bool = False, empty: str = "No data yet.") -> None:
         self.element = ui.echart({"series": []}, renderer="svg")
         self.element.classes("d-chart d-tall" if tall else "d-chart")
         self._empty = ui.label(empty).classes("d-none")
@@ -86,7 +97,7 @@ class Chart:
         self._shown: Options | None = None
 
     def show(self, options: Options) -> None:
-        """Draw, or say that there is nothing to draw."""
+        """Draw the chart, or the text for an empty one."""
         if options == self._shown:
             return
         self._shown = options
@@ -99,7 +110,7 @@ class Chart:
 
 
 def axis_choice(value: str, on_change: Callable[[str], None]) -> ui.toggle:
-    """What the plots are drawn over."""
+    """Add a toggle for the x axis of the charts."""
     toggle = ui.toggle(
         dict(X_AXES), value=value, on_change=lambda event: on_change(str(event.value))
     )
@@ -108,7 +119,7 @@ def axis_choice(value: str, on_change: Callable[[str], None]) -> ui.toggle:
 
 
 def tile(label: str) -> "tuple[ui.label, ui.label]":
-    """A number with its name; returns the labels of the number and of what is said below it."""
+    """Add a number with its name; return the labels of the number and of the text below it."""
     with ui.element("div").classes("d-tile"):
         ui.label(label).classes("d-label").tooltip(label)
         return ui.label("-").classes("d-value"), ui.label("").classes("d-more")
@@ -117,14 +128,14 @@ def tile(label: str) -> "tuple[ui.label, ui.label]":
 def board_picture(
     diagram: "Diagram", last_move: "Move | None", check_square: int | None = None
 ) -> str:
-    """A position as SVG."""
+    """Return a position as SVG."""
     from keisei.shogi.render.svg import board_svg
 
     return board_svg(diagram, last_move=last_move, labels="western", check_square=check_square)
 
 
 def live_picture(board: "LiveBoard") -> str | None:
-    """A game under way as SVG; None if the file that tells of it is no good."""
+    """Return a game in progress as SVG; None if its data are invalid."""
     from keisei.errors import KeiseiError
     from keisei.shogi.notation.sfen import parse_sfen
     from keisei.shogi.types import Move
@@ -136,13 +147,13 @@ def live_picture(board: "LiveBoard") -> str | None:
         return None
 
 
-def nothing_here(text: str, command: str) -> None:
-    """What to do where there is nothing to see."""
+def empty_page(text: str, command: str) -> None:
+    """Explain why there is nothing to show, and which command changes that."""
     with ui.element("div").classes("d-none"):
         ui.label(text)
         ui.label(command).classes("d-code").style("display: inline-block; margin-top: 8px")
 
 
 def colors_of(names: list[str], palette: tuple[str, ...]) -> Mapping[str, str]:
-    """A colour for each."""
+    """Assign a colour of the palette to each name, in order."""
     return {name: palette[index % len(palette)] for index, name in enumerate(names)}

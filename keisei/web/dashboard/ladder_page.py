@@ -1,4 +1,4 @@
-"""The ladder: who is how strong, by all games that are stored."""
+"""The ladder: the Elo ratings of all players, from the stored results of their games."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ from keisei.web.dashboard.components import (
     Chart,
     Dashboard,
     card,
-    nothing_here,
+    empty_page,
     page,
 )
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from keisei.evaluation.ladder import Ladder
     from keisei.evaluation.results import Conditions
 
-_LOOK_AGAIN: Final = 2.0
-"""Seconds between two looks at whether games were added."""
+_POLL_INTERVAL: Final = 2.0
+"""Seconds between two checks whether games were added."""
 
 _ROW_PIXELS: Final = 30
 
@@ -40,24 +40,24 @@ _COLUMNS: Final[list[dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def ladder_page(board: Dashboard) -> None:
-    """Build the page."""
+def ladder_page(dashboard: Dashboard) -> None:
+    """Build the page of the ladder."""
     with page("Ladder"):
-        _LadderPage(board)
+        _LadderPage(dashboard)
 
 
 class _LadderPage:
-    """The page of one visitor."""
+    """The ladder as one visitor sees it."""
 
-    def __init__(self, board: Dashboard) -> None:
-        self._board = board
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._store = dashboard.store
         self._conditions: Conditions | None = None
         self._known: list[Conditions] = []
         self._stamp: tuple[int, int] | None = None
         with card() as self._empty:
-            nothing_here(
-                f"There are no results in {board.store} yet. Players are put on the ladder by",
-                f"keisei ladder random greedy alphabeta:1 --store {board.store}",
+            empty_page(
+                f"There are no results in {self._store} yet. Put players on the ladder with",
+                f"keisei ladder random greedy alphabeta:1 --store {self._store}",
             )
         with card() as self._failed:
             self._reason = ui.label("").classes("d-problem")
@@ -74,7 +74,7 @@ class _LadderPage:
                 self._notes = ui.label("").classes("d-hint")
         for element in (self._empty, self._failed, self._content):
             element.set_visibility(False)
-        ui.timer(_LOOK_AGAIN, self._refresh, immediate=True)
+        ui.timer(_POLL_INTERVAL, self._refresh, immediate=True)
 
     def _choose(self, event: events.ValueChangeEventArguments[Any]) -> None:
         chosen = next((known for known in self._known if str(known) == event.value), None)
@@ -90,19 +90,19 @@ class _LadderPage:
             return
         self._stamp = stamp
         try:
-            answer = await run.io_bound(read_ladder, self._board.store, self._conditions)
+            answer = await run.io_bound(read_ladder, self._store, self._conditions)
         except KeiseiError as error:
             self._reason.text = str(error)
             self._show_only(self._failed)
             return
-        if answer is None:  # the server is being stopped
+        if answer is None:  # the server is shutting down
             return
         ladder, self._known = answer
         self._show(ladder)
 
     def _file_stamp(self) -> tuple[int, int] | None:
         try:
-            status = self._board.store.stat()
+            status = self._store.stat()
         except OSError:
             return None
         return status.st_mtime_ns, status.st_size
@@ -119,9 +119,9 @@ class _LadderPage:
         self._select.set_visibility(len(self._known) > 1)
         draws = percent(ladder.ratings.draw_rate, 1)
         self._hint.text = (
-            f"Elo by all stored games, {ladder.anchor} being 0; bars are 95 % intervals. "
-            f"First move {ladder.ratings.first_move:+.0f} Elo, draws between equals {draws}. "
-            f"{ladder.conditions}."
+            f"Elo from all stored games; {ladder.anchor} has 0. Bars are 95 % intervals. "
+            f"First move {ladder.ratings.first_move:+.0f} Elo, draws between equal players {draws}"
+            f". {ladder.conditions}."
         )
         standings = ladder.standings
         self._chart.element.style(f"height: {max(160, 60 + _ROW_PIXELS * len(standings))}px")

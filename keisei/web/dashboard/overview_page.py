@@ -1,4 +1,4 @@
-"""The first page: all runs, and any of them in one plot."""
+"""The first page: a table of all runs, and a chart that compares some of them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,26 +18,26 @@ from keisei.runs.artifacts import RunRatings, read_ratings
 from keisei.runs.listing import RunOverview
 from keisei.runs.run_reader import RunReader
 from keisei.runs.run_record import Evaluation, scores_against
-from keisei.runs.watch import FIRST_RUNS
+from keisei.runs.watch import FIRST_RUNS, Watch
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
-    REFRESH,
+    REFRESH_INTERVAL,
     STATES,
     Chart,
     Dashboard,
     axis_choice,
     card,
     colors_of,
-    nothing_here,
+    empty_page,
     page,
     run_address,
 )
 
-MOST_COMPARED: Final = 16
-"""More lines than this in one plot tell nothing."""
+MAX_COMPARED: Final = 16
+"""Runs in one chart; more lines cannot be told apart."""
 
-MOST_OPPONENTS: Final = 4
-"""Opponents that have a column in the table, those that were met last."""
+MAX_OPPONENTS: Final = 4
+"""Opponents with a column in the table: those that were met last."""
 
 _SCORE: Final = "score/"
 _ELO: Final = "elo"
@@ -57,7 +57,7 @@ LABELS: Final = {
     names.DRAWS: "share of draws",
     names.MEMORY: "memory (MB)",
 }
-"""What metrics are called where there is room for words."""
+"""The labels of metrics; others keep their names."""
 
 _CELLS: Final = {
     "name": """
@@ -88,53 +88,53 @@ _CELLS: Final = {
 }
 
 
-def overview(board: Dashboard, runs: str | None, show: str, x: str) -> None:
-    """Build the page; the arguments are those of its address."""
+def overview_page(dashboard: Dashboard, runs: str | None, show: str, x: str) -> None:
+    """Build the overview; `runs`, `show` and `x` come from its address."""
     with page("Runs"):
-        if not board.watch.runs:
-            _wait_for_runs(board)
+        if not dashboard.watch.runs:
+            _wait_for_runs(dashboard.watch)
             return
-        _Overview(board, runs, show, x)
+        _OverviewPage(dashboard.watch, runs, show, x)
 
 
-def _wait_for_runs(board: Dashboard) -> None:
+def _wait_for_runs(watch: Watch) -> None:
     with card():
-        nothing_here(
-            f"There is no run in {board.watch.folder.path} yet. "
-            "This page shows the first one as soon as it starts:",
+        empty_page(
+            f"There are no runs in {watch.folder.path} yet. "
+            "The first one appears here as soon as it starts:",
             "keisei train",
         )
 
     def look() -> None:
-        if board.watch.runs:
+        if watch.runs:
             ui.navigate.reload()
 
-    ui.timer(REFRESH, look)
+    ui.timer(REFRESH_INTERVAL, look)
 
 
-class _Overview:
-    """The page of one visitor."""
+class _OverviewPage:
+    """The overview as one visitor sees it."""
 
-    def __init__(self, board: Dashboard, runs: str | None, show: str, x: str) -> None:
-        self._board = board
+    def __init__(self, watch: Watch, runs: str | None, show: str, x: str) -> None:
+        self._watch = watch
         self._axis = x if x in charts.X_AXES else "timestep"
         self._show = show
         self._seen: object = None
         self._table_rows: list[dict[str, Any]] = []
         self._trends: dict[str, tuple[int, str, str]] = {}
-        summaries = self._board.watch.overviews()
+        summaries = self._watch.overviews()
         newest = [summary.name for summary in summaries if summary.state != "broken"]
         if runs is None:
             self._chosen = newest[:FIRST_RUNS]
         else:
-            self._chosen = [name for name in runs.split("/") if name in board.watch.runs]
-        board.watch.prioritize(self._chosen)
+            self._chosen = [name for name in runs.split("/") if name in watch.runs]
+        watch.prioritize(self._chosen)
         self._options = self._choices(summaries)
         if self._show not in self._options:
             self._show = next(iter(self._options))
         self._build()
         self._refresh()
-        ui.timer(REFRESH, self._refresh)
+        ui.timer(REFRESH_INTERVAL, self._refresh)
 
     # ---- the page ----
 
@@ -147,9 +147,7 @@ class _Overview:
                 self._select.props('outlined dense options-dense behavior=menu label="Compare"')
                 self._select.style("min-width: min(100%, 270px)").mark("show")
                 axis_choice(self._axis, self._choose_axis)
-            self._chart = Chart(
-                tall=True, empty="None of the chosen runs has anything to show here yet."
-            )
+            self._chart = Chart(tall=True, empty="The selected runs have no data for this yet.")
             self._note = ui.label("").classes("d-hint")
         with card():
             with ui.element("div").classes("d-row d-between"):
@@ -173,14 +171,14 @@ class _Overview:
             self._links = ui.label("").classes("d-hint")
 
     def _refresh(self) -> None:
-        """Show what is new; costs next to nothing if nothing is."""
-        watch = self._board.watch
-        # States change by time alone: a run that was killed says nothing.
+        """Show new data; costs next to nothing if there are none."""
+        # The time counts, too: a run that was killed writes nothing, but its state changes.
+        watch = self._watch
         seen = (watch.version, int(watch.clock()) // 5, tuple(self._chosen), self._show, self._axis)
         if seen == self._seen:
             return
         self._seen = seen
-        summaries = self._board.watch.overviews()
+        summaries = self._watch.overviews()
         options = self._choices(summaries)
         if options != self._options:
             self._options = options
@@ -188,9 +186,7 @@ class _Overview:
         self._chart.show(self._plot())
         self._fill_table(summaries)
         links = watch.folder.links()
-        self._links.text = (
-            f"Left out, since links may lead anywhere: {', '.join(links)}" if links else ""
-        )
+        self._links.text = f"Symbolic links are not followed: {', '.join(links)}" if links else ""
 
     # ---- choosing ----
 
@@ -207,23 +203,23 @@ class _Overview:
         chosen = {row["name"] for row in event.selection}
         kept = [name for name in self._chosen if name in chosen]
         self._chosen = kept + sorted(chosen - set(kept))
-        self._board.watch.prioritize(self._chosen)
+        self._watch.prioritize(self._chosen)
         self._remember()
 
     def _remember(self) -> None:
-        """Keep the choice in the address, to be reloaded or passed on."""
+        """Keep the choice in the address, which can be reloaded or shared."""
         query = {"runs": "/".join(self._chosen), "show": self._show, "x": self._axis}
         ui.navigate.history.replace(f"/?{urlencode(query, quote_via=quote)}")
         self._refresh()
 
     def _choices(self, summaries: Sequence[RunOverview]) -> dict[str, str]:
-        """What can be compared, with its label; the strongest opponent first."""
+        """Return what can be compared, key to label; the strongest opponent first."""
         choices = {
             f"{_SCORE}{opponent}": f"Score against {opponent}"
             for opponent in reversed(_opponents(summaries))
         }
         choices[_ELO] = "Elo (keisei evaluate)"
-        known = {name for run in self._board.watch.runs.values() for name in run.metric_names}
+        known = {name for run in self._watch.runs.values() for name in run.metric_names}
         listed = [name for name in LABELS if name in known]
         listed += sorted(known - set(listed))
         return choices | {
@@ -235,22 +231,22 @@ class _Overview:
 
     @property
     def _shown(self) -> Mapping[str, str]:
-        """The colours of the runs in the plot."""
-        runs = self._board.watch.runs
-        listed = [name for name in self._chosen if name in runs][:MOST_COMPARED]
+        """The runs in the chart with their colours."""
+        runs = self._watch.runs
+        listed = [name for name in self._chosen if name in runs][:MAX_COMPARED]
         return colors_of(listed, charts.PALETTE)
 
     def _plot(self) -> charts.Options:
-        runs, shown = self._board.watch.runs, self._shown
+        runs, shown = self._watch.runs, self._shown
         hidden = len(self._chosen) - len(shown)
         reading = [name for name in shown if not runs[name].is_sampled]
         self._note.text = (
-            "Bars are 95 % intervals: where they overlap, a difference may be rng_states."
+            "Bars are 95 % intervals: where they overlap, a difference may be due to chance."
             if self._show.startswith(_SCORE) or self._show == _ELO
             else ""
         )
         if hidden > 0:
-            self._note.text += f" {hidden} more are chosen than can be told apart."
+            self._note.text += f" {hidden} more selected runs are not shown."
         if reading:
             self._note.text += f" Still reading {', '.join(reading)}."
         if self._show == _ELO:
@@ -265,14 +261,14 @@ class _Overview:
         metric = self._show.removeprefix(_METRIC)
         return charts.curve_chart(
             [
-                charts.Line(name, color, runs[name].curve(metric, self._axis))
+                charts.ChartLine(name, color, runs[name].curve(metric, self._axis))
                 for name, color in shown.items()
             ],
             self._axis,
         )
 
     def _trend(self, run: RunReader, opponent: str) -> str:
-        """The trend of a run, which is only looked for when something is new."""
+        """Return the points of a run's trend line, recomputed only if the run has changed."""
         version, known_opponent, trend = self._trends.get(run.name, (-1, "", ""))
         if (version, known_opponent) != (run.version, opponent):
             version = run.version
@@ -281,14 +277,14 @@ class _Overview:
         return trend
 
     def _ratings(self, name: str) -> RunRatings | None:
-        return read_ratings(self._board.watch.folder, name)
+        return read_ratings(self._watch.folder, name)
 
     def _fill_table(self, summaries: Sequence[RunOverview]) -> None:
-        opponents = _opponents(summaries)[-MOST_OPPONENTS:]
+        opponents = _opponents(summaries)[-MAX_OPPONENTS:]
         trend = self._show.removeprefix(_SCORE) if self._show.startswith(_SCORE) else ""
         trend = trend or (opponents[-1] if opponents else "")
         columns = _columns(opponents, trend)
-        runs, shown = self._board.watch.runs, self._shown
+        runs, shown = self._watch.runs, self._shown
         rows = [
             _row(summary, shown.get(summary.name, ""), opponents)
             | {"trend": self._trend(runs[summary.name], trend)}
@@ -297,7 +293,7 @@ class _Overview:
         ]
         training = sum(summary.state == "running" for summary in summaries)
         self._count.text = (
-            f"{len(rows)} run{'s' * (len(rows) != 1)} in {self._board.watch.folder.path}"
+            f"{len(rows)} run{'s' * (len(rows) != 1)} in {self._watch.folder.path}"
             + (f", {training} training" if training else "")
         )
         if columns != self._table.columns:
@@ -312,7 +308,7 @@ class _Overview:
 
 
 def _opponents(summaries: Sequence[RunOverview]) -> list[str]:
-    """All opponents, the one that most runs met last at the end: usually that is the strongest."""
+    """Return all opponents in the order of evaluation; the last one is usually the strongest."""
     found: dict[str, int] = {}
     for summary in summaries:
         for place, opponent in enumerate(summary.scores):
@@ -383,12 +379,12 @@ def _row(summary: RunOverview, color: str, opponents: Sequence[str]) -> dict[str
 
 
 def trend_points(evaluations: Sequence[Evaluation], opponent: str) -> str:
-    """The scores against an opponent as the points of a small line, from 0 to 100 %."""
+    """Return the scores against an opponent as the points of an SVG polyline, 0 to 100 %."""
     points = scores_against(evaluations, opponent)
     if len(points) > 60:
         points = points[:: len(points) // 60 + 1] + points[-1:]
     if len(points) == 1:
-        points *= 2  # a line of no length, whose round ends are a dot
+        points *= 2  # a line of length zero: its round ends draw a dot
     last = max(1, points[-1][0].update) if points else 1
     return " ".join(
         f"{100 * evaluation.update / last:.1f},{30 - 30 * strength.score:.1f}"

@@ -22,28 +22,28 @@ from keisei.runs.listing import RunOverview
 from keisei.runs.run_reader import RunReader
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
-    REFRESH,
+    REFRESH_INTERVAL,
     STATES,
     Chart,
     Dashboard,
     axis_choice,
     card,
     colors_of,
-    nothing_here,
+    empty_page,
     page,
     tile,
 )
 from keisei.web.dashboard.run_panels import (
-    Boards,
-    Checkpoints,
-    SampleGames,
-    Workers,
+    CheckpointsPanel,
+    LiveGamesPanel,
+    SampleGamesPanel,
+    WorkersPanel,
     show_settings,
 )
 
 
 class _Plot(NamedTuple):
-    """A metric that has a plot of its own."""
+    """A metric with a chart of its own."""
 
     metric: str
     title: str
@@ -56,23 +56,27 @@ _LEARNING: Final = (
     _Plot(names.POLICY_LOSS, "Policy loss", "Small and noisy around zero.", charts.PALETTE[0]),
     _Plot(names.VALUE_LOSS, "Value loss", "Falls, then follows how predictable games are.",
           charts.PALETTE[0]),
-    _Plot(names.ENTROPY, "Entropy", "In nats. A sudden fall: exploring has stopped.",
+    _Plot(names.ENTROPY, "Entropy", "In nats. A sudden drop means that exploration has stopped.",
           charts.PALETTE[2], True),
     _Plot(names.APPROX_KL, "KL divergence", "0.005 to 0.03 is healthy.", charts.PALETTE[1], True),
-    _Plot(names.CLIP_FRACTION, "Clip fraction", "5 to 25 %; 0 means that nothing is learned.",
+    _Plot(names.CLIP_FRACTION, "Clip fraction", "5 to 25 % is healthy; at 0 nothing is learned.",
           charts.PALETTE[1], True),
     _Plot(names.EXPLAINED_VARIANCE, "Explained variance",
-          "How well the value head foresees: from 0 towards 1.", charts.PALETTE[3]),
+          "How well the value head predicts: towards 1.", charts.PALETTE[3]),
     _Plot(names.GRAD_NORM, "Gradient norm", "Before clipping.", charts.PALETTE[4], True),
     _Plot(names.LEARNING_RATE, "Learning rate", "Follows its schedule.", charts.PALETTE[4], True),
 )  # fmt: skip
 
 _LENGTHS: Final = _Plot(
-    names.MEAN_PLIES, "Game length", "Mean plies of the games of each step.", charts.PALETTE[6],
+    names.MEAN_PLIES, "Game length", "Mean plies of the games of each update.", charts.PALETTE[6],
     True,
 )  # fmt: skip
 _SPEED: Final = _Plot(
-    names.SPS, "Speed", "Plies per second, everything included.", charts.PALETTE[2], True
+    names.SPS,
+    "Speed",
+    "Plies per second of the whole update.",
+    charts.PALETTE[2],
+    True,
 )
 
 _OUTCOMES: Final = ("Black wins", "draw", "ply limit", "White wins")
@@ -84,9 +88,9 @@ _TIME_COLORS: Final = {
 }
 
 
-def run_page(board: Dashboard, name: str, x: str) -> None:
-    """Build the page of a run; the arguments are those of its address."""
-    watch = board.watch
+def run_page(dashboard: Dashboard, name: str, x: str) -> None:
+    """Build the page of a run; `name` and `x` come from its address."""
+    watch = dashboard.watch
     try:
         watch.folder.run(name)
         run = watch.find(name)
@@ -95,65 +99,63 @@ def run_page(board: Dashboard, name: str, x: str) -> None:
     with page(name if run is not None else "No such run"):
         if run is None:
             with card():
-                nothing_here(
+                empty_page(
                     f"There is no such run in {watch.folder.path}. It may have been moved or "
-                    "removed. A new one is made by",
+                    "removed. Start a new one with",
                     "keisei train",
                 )
             return
-        _RunPage(board, run, x)
+        _RunPage(dashboard, run, x)
 
 
 class _RunPage:
-    """The page of one visitor."""
+    """The page of a run as one visitor sees it."""
 
-    def __init__(self, board: Dashboard, run: RunReader, x: str) -> None:
-        self._board, self._run = board, run
+    def __init__(self, dashboard: Dashboard, run: RunReader, x: str) -> None:
+        self._dashboard, self._run = dashboard, run
         self._axis = x if x in charts.X_AXES else "timestep"
         self._seen: object = None
         self._plots: list[tuple[_Plot, Chart]] = []
-        self._checkpoints: Checkpoints
-        board.watch.prioritize([run.name])
+        self._checkpoints: CheckpointsPanel
+        dashboard.watch.prioritize([run.name])
         self._build()
         self._refresh()
-        ui.timer(REFRESH, self._refresh)
+        ui.timer(REFRESH_INTERVAL, self._refresh)
 
     # ---- the page ----
 
     def _build(self) -> None:
         self._build_head()
-        Boards(self._board, self._run.name)
+        LiveGamesPanel(self._dashboard, self._run.name)
         with card(
             "Strength",
             "Points per game against each opponent, with 95 % intervals. A triangle is a "
             "checkpoint: click it to play.",
         ):
             self._strength = Chart(
-                tall=True, empty="No evaluation yet: the first comes with evaluation.interval."
+                tall=True, empty="No evaluation yet; evaluation.interval sets when they run."
             )
             self._strength.element.on_point_click(
-                lambda event: self._checkpoints.offer(str(event.name))
+                lambda event: self._checkpoints.play(str(event.name))
             )
         self._elo_card = ui.element("div")
         with (
             self._elo_card,
-            card(
-                "Elo", "Of the checkpoints, as keisei evaluate measured them, with 95 % intervals."
-            ),
+            card("Elo", "Ratings of the checkpoints by keisei evaluate, with 95 % intervals."),
         ):
             self._elo = Chart(tall=True)
         with ui.element("div").classes("d-grid"):
             for plot in _LEARNING:
                 self._add(plot)
             self._add(_LENGTHS)
-            with card("How games end", "Outcomes of the games of self-play."):
+            with card("How games end", "Outcomes of the self-play games."):
                 self._outcomes = Chart()
             self._add(_SPEED)
-            with card("Where the time goes", "Shares of each step."):
+            with card("Where the time goes", "Shares of each update."):
                 self._times = Chart()
-        self._workers = Workers()
-        self._checkpoints = Checkpoints(self._run.name)
-        SampleGames(self._board, self._run.name)
+        self._workers = WorkersPanel()
+        self._checkpoints = CheckpointsPanel(self._run.name)
+        SampleGamesPanel(self._dashboard, self._run.name)
         show_settings(self._run)
 
     def _add(self, plot: _Plot) -> None:
@@ -182,9 +184,9 @@ class _RunPage:
     # ---- showing ----
 
     def _refresh(self) -> None:
-        watch, run = self._board.watch, self._run
+        watch, run = self._dashboard.watch, self._run
         current = watch.runs.get(run.name)
-        if current is not None and current is not run:  # it was removed, and is there again
+        if current is not None and current is not run:  # it was removed and created again
             run = self._run = current
         seen = (id(run), run.version, int(watch.clock()) // 5, self._axis)
         if seen == self._seen:
@@ -196,7 +198,7 @@ class _RunPage:
         self._checkpoints.show(checkpoints)
         self._show_strength(checkpoints)
         for plot, chart in self._plots:
-            line = charts.Line(plot.title, plot.color, run.curve(plot.metric, self._axis))
+            line = charts.ChartLine(plot.title, plot.color, run.curve(plot.metric, self._axis))
             chart.show(charts.curve_chart([line], self._axis, from_zero=plot.from_zero))
         self._show_bands()
         self._workers.show(summary.metrics)
@@ -246,11 +248,11 @@ class _RunPage:
             with self._scores:
                 self._tiles[label] = tile(label)
         for label, (value, more) in self._tiles.items():
-            # A run that was resumed may have lost its scores again.
+            # A run that was resumed at an earlier checkpoint has lost its later scores.
             value.text, more.text = values.get(label, (NOTHING, ""))
         notes = [summary.note] * bool(summary.note)
         if run.broken_lines:
-            notes.append(f"{run.broken_lines} lines of its journal cannot be read")
+            notes.append(f"{run.broken_lines} lines of its journal are unreadable")
         if not run.is_read:
             notes.append(f"still reading its journal: {percent(run.progress)}")
         self._note.text = "; ".join(notes)
@@ -272,7 +274,7 @@ class _RunPage:
                 checkpoints=marks if opponents else (),
             )
         )
-        ratings = read_ratings(self._board.watch.folder, run.name)
+        ratings = read_ratings(self._dashboard.watch.folder, run.name)
         self._elo_card.set_visibility(ratings is not None)
         if ratings is not None:
             self._elo.show(charts.elo_chart([(run.name, charts.PALETTE[0], ratings)]))
@@ -282,7 +284,7 @@ class _RunPage:
         wanted = (names.BLACK_WINS, names.DRAWS, names.PLY_LIMIT_RATE, names.WHITE_WINS)
         x, shares = run.means(wanted, axis)
         if len(x):
-            shares[:, 1] -= shares[:, 2]  # those at the limit are shown apart
+            shares[:, 1] -= shares[:, 2]  # games that end at the ply limit are shown apart
         self._outcomes.show(
             charts.bands_chart(x, shares.clip(0.0), _OUTCOMES, _OUTCOME_COLORS, axis)
         )

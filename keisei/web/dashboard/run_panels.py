@@ -1,8 +1,8 @@
-"""Parts of a run's page that are no plots: boards, workers, checkpoints, games, settings."""
+"""Panels of a run's page: live games, workers, checkpoints, sample games, settings."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from nicegui import events, run, ui
@@ -19,55 +19,57 @@ from keisei.formats import (
 from keisei.runs.artifacts import OpenedGame, RunCheckpoint, list_games, open_game
 from keisei.runs.run_reader import LiveGamesSnapshot, RunReader
 from keisei.web.dashboard.components import (
-    REFRESH,
+    REFRESH_INTERVAL,
     Dashboard,
     board_picture,
     card,
     live_picture,
+    play_address,
 )
-from keisei.web.dashboard.play_link import play_address
 
-_MOST_BOARDS: Final = 8
-_WORKER: Final = re.compile(r"workers/(\d+)/(.+)")
-_FIGURES: Final = {
+_MAX_BOARDS: Final = 8
+_WORKER_METRIC: Final = re.compile(r"workers/(\d+)/(.+)")
+_WORKER_LABELS: Final = {
     "SPS": "plies/s",
     "waiting": "waiting",
     "games": "games",
     "version": "weights of update",
     "rss_mb": "memory (MB)",
 }
-"""What the figures of a worker are called; others keep their names."""
+"""The labels of a worker's metrics; others keep their names."""
 
 
-class Boards:
-    """Games that are being played right now. Hidden when there are none."""
+class LiveGamesPanel:
+    """The games that self-play is playing right now. Hidden if there are none."""
 
-    def __init__(self, board: Dashboard, name: str) -> None:
-        self._board, self._name = board, name
+    def __init__(self, dashboard: Dashboard, name: str) -> None:
+        self._watch, self._name = dashboard.watch, name
         self._stamp = 0
         self._pictures: list[ui.html] = []
-        with card("Games of this moment") as self._card:
+        with card("Live games") as self._card:
             self._hint = ui.label("").classes("d-hint")
             self._grid = ui.element("div").classes("d-boards").mark("boards")
         self._card.set_visibility(False)
-        ui.timer(REFRESH, self._refresh)
+        ui.timer(REFRESH_INTERVAL, self._refresh)
 
     async def _refresh(self) -> None:
-        """Draw the boards if there is news."""
-        live = self._board.watch.live(self._name)
+        """Draw the boards if they have changed."""
+        live = self._watch.live(self._name)
         if live is None or not live.boards:
             self._card.set_visibility(False)
             return
-        age = max(0.0, self._board.watch.clock() - live.time)
+        age = max(0.0, self._watch.clock() - live.time)
         self._hint.text = f"Self-play after update {count(live.update)}, " + (
-            "now." if age < 3.0 else f"{duration(age)} ago; games stand still while it learns."
+            "now."
+            if age < 3.0
+            else f"{duration(age)} ago; the games pause while the network learns."
         )
         if live.stamp == self._stamp:
             return
         self._stamp = live.stamp
-        # In a thread: the first time numba has to be imported.
+        # In a thread: the first time, Numba has to be imported.
         drawn = await run.io_bound(_draw, live)
-        if drawn is None:  # the server is being stopped
+        if drawn is None:  # the server is shutting down
             return
         while len(self._pictures) < len(drawn):
             with self._grid:
@@ -80,20 +82,20 @@ class Boards:
 
 
 def _draw(live: LiveGamesSnapshot) -> list[str]:
-    return [picture for game in live.boards[:_MOST_BOARDS] if (picture := live_picture(game))]
+    return [picture for game in live.boards[:_MAX_BOARDS] if (picture := live_picture(game))]
 
 
-class Workers:
-    """A row for each process that plays. Hidden when there is none."""
+class WorkersPanel:
+    """A table with a row for each self-play worker. Hidden if there are none."""
 
     def __init__(self) -> None:
-        with card("Workers", "The processes that play, at the newest step.") as self._card:
+        with card("Workers", "The self-play processes at the latest update.") as self._card:
             self._table = ui.table(columns=[], rows=[], row_key="worker").classes("d-table")
             self._table.props("flat dense")
         self._card.set_visibility(False)
 
     def show(self, metrics: Mapping[str, float]) -> None:
-        """Fill the table from the metrics of a step, ``workers/<number>/<figure>``."""
+        """Fill the table from an update's metrics ``workers/<number>/<metric>``."""
         columns, rows = worker_table(metrics)
         self._card.set_visibility(bool(rows))
         if columns != self._table.columns:
@@ -105,42 +107,42 @@ class Workers:
 def worker_table(
     metrics: Mapping[str, float],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """(columns, rows) of a table with whatever is measured of each worker."""
+    """Return (columns, rows) of a table with all metrics of each worker."""
     found: dict[int, dict[str, float]] = {}
     for name, value in metrics.items():
-        if (match := _WORKER.fullmatch(name)) is not None:
+        if (match := _WORKER_METRIC.fullmatch(name)) is not None:
             found.setdefault(int(match[1]), {})[match[2]] = value
-    figures = list(dict.fromkeys(figure for worker in found.values() for figure in worker))
+    shown = list(dict.fromkeys(metric for worker in found.values() for metric in worker))
     columns = [
-        {"name": f"f{place}", "label": _FIGURES.get(figure, figure), "field": f"f{place}",
+        {"name": f"f{place}", "label": _WORKER_LABELS.get(metric, metric), "field": f"f{place}",
          "align": "right"}
-        for place, figure in enumerate(figures)
+        for place, metric in enumerate(shown)
     ]  # fmt: skip
     columns = [{"name": "worker", "label": "Worker", "field": "worker", "align": "left"}, *columns]
     rows = [
         {"worker": number}
         | {
-            f"f{place}": _figure(figure, worker[figure]) if figure in worker else ""
-            for place, figure in enumerate(figures)
+            f"f{place}": _metric_text(metric, worker[metric]) if metric in worker else ""
+            for place, metric in enumerate(shown)
         }
         for number, worker in sorted(found.items())
     ]
     return columns, rows
 
 
-def _figure(figure: str, value: float) -> str:
-    if figure == "waiting" and 0.0 <= value <= 1.0:
+def _metric_text(metric: str, value: float) -> str:
+    if metric == "waiting" and 0.0 <= value <= 1.0:
         return percent(value)
     return count(value) if abs(value) >= 100 or value == int(value) else small(value)
 
 
-class Checkpoints:
-    """The checkpoints that are there, each to be played with a click."""
+class CheckpointsPanel:
+    """A table of the checkpoints, each with a button to play against it."""
 
     def __init__(self, run: str) -> None:
         self._run = run
         self._listed: dict[str, RunCheckpoint] = {}
-        with card("Checkpoints", "The networks that are kept. Play against any of them."):
+        with card("Checkpoints", "The saved networks. Play against any of them."):
             self._table = ui.table(
                 columns=[
                     {"name": "name", "label": "Checkpoint", "field": "name", "align": "left"},
@@ -158,11 +160,13 @@ class Checkpoints:
             )  # fmt: skip
             self._table.classes("d-table").props("flat dense")
             self._table.add_slot("body-cell-play", _PLAY_CELL)
-            self._table.add_slot("no-data", "<span>None yet: see checkpoint.interval.</span>")
-            self._table.on("play", lambda event: self.offer(str(event.args)))
+            self._table.add_slot(
+                "no-data", "<span>None yet; checkpoint.interval sets when they are saved.</span>"
+            )
+            self._table.on("play", lambda event: self.play(str(event.args)))
 
     def show(self, listed: list[RunCheckpoint]) -> None:
-        """List them, the newest first."""
+        """List checkpoints, newest first."""
         self._listed = {found.name: found for found in listed}
         rows = [
             {
@@ -180,8 +184,8 @@ class Checkpoints:
         if rows != self._table.rows:
             self._table.rows = rows
 
-    def offer(self, name: str) -> None:
-        """Let the visitor play a checkpoint."""
+    def play(self, name: str) -> None:
+        """Open the board with a game against a checkpoint."""
         found = self._listed.get(name)
         if found is None:
             return
@@ -194,11 +198,11 @@ _PLAY_CELL: Final = """
  @click="() => $parent.$emit('play', props.row.name)"/></q-td>"""
 
 
-class SampleGames:
-    """The games of the evaluations, to play through. Hidden when there are none."""
+class SampleGamesPanel:
+    """The recorded games of the evaluations, to step through. Hidden if there are none."""
 
-    def __init__(self, board: Dashboard, name: str) -> None:
-        self._folder, self._name = board.watch.folder, name
+    def __init__(self, dashboard: Dashboard, name: str) -> None:
+        self._folder, self._name = dashboard.watch.folder, name
         self._game: OpenedGame | None = None
         games = list_games(self._folder, name)
         if not games:
@@ -207,7 +211,7 @@ class SampleGames:
             game.file: f"update {game.update}: {game.players.replace('-vs-', ' - ')}"
             for game in games
         }
-        with card("Sample games", "Of the evaluations, the newest first."):
+        with card("Sample games", "From the evaluations, newest first."):
             select = ui.select(
                 labels, label="Game", on_change=self._open, with_input=True, clearable=False
             )
@@ -217,12 +221,12 @@ class SampleGames:
                 self._picture = ui.html(sanitize=False).classes("d-board")
                 self._caption = ui.label("").classes("d-hint").style("text-align: center")
                 with ui.element("div").classes("d-row").style("flex-wrap: nowrap"):
-                    self._step("first_page", "first", lambda: 0)
-                    self._step("chevron_left", "back", lambda: self._ply - 1)
+                    self._step("first_page", "First position", lambda: 0)
+                    self._step("chevron_left", "Previous move", lambda: self._ply - 1)
                     self._slider = ui.slider(min=0, max=1, value=0, on_change=self._draw)
                     self._slider.props('aria-label="Ply"')
-                    self._step("chevron_right", "on", lambda: self._ply + 1)
-                    self._step("last_page", "last", lambda: self._last)
+                    self._step("chevron_right", "Next move", lambda: self._ply + 1)
+                    self._step("last_page", "Last position", lambda: self._last)
             self._viewer.set_visibility(False)
 
     @property
@@ -233,7 +237,7 @@ class SampleGames:
     def _last(self) -> int:
         return len(self._game.frames) - 1 if self._game is not None else 0
 
-    def _step(self, icon: str, label: str, ply: Any) -> None:
+    def _step(self, icon: str, label: str, ply: Callable[[], int]) -> None:
         def go() -> None:
             self._slider.value = min(max(0, ply()), self._last)
 
@@ -245,7 +249,7 @@ class SampleGames:
         except KeiseiError as error:
             ui.notify(str(error), type="negative")
             return
-        if game is None:  # the server is being stopped
+        if game is None:  # the server is shutting down
             return
         self._game = game
         self._viewer.set_visibility(True)
@@ -268,7 +272,7 @@ class SampleGames:
 
 
 def show_settings(run_data: RunReader) -> None:
-    """The settings and facts of a run, folded away."""
+    """Add the settings and facts of a run, folded."""
     with (
         ui.element("section").classes("k-card"),
         ui.expansion("Settings and facts").classes("full-width").props("dense"),

@@ -1,29 +1,115 @@
-"""The dashboard's pages: all runs, one run, the ladder, a board to play on."""
+"""The dashboard's site: all runs, one run, the ladder, and a board to play checkpoints on."""
 
-from nicegui import ui
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from keisei.web.dashboard.components import Dashboard
+from nicegui import app, ui
+from rich.console import Console
+
+from keisei.errors import KeiseiError
+from keisei.run_files import LADDER
+from keisei.runs.folder import RunsFolder
+from keisei.runs.watch import Watch
+from keisei.web.dashboard.components import PLAY_ADDRESS, Dashboard
 from keisei.web.dashboard.ladder_page import ladder_page
-from keisei.web.dashboard.overview_page import overview
-from keisei.web.dashboard.play_link import build_play_page
+from keisei.web.dashboard.overview_page import overview_page
 from keisei.web.dashboard.run_page import run_page
+from keisei.web.server import LOOPBACK, serve
 
-__all__ = ["Dashboard", "build_pages"]
+if TYPE_CHECKING:
+    from keisei.web.play.game_room import GameRoom, Lobby
 
 
-def build_pages(board: Dashboard) -> None:
-    """Register the pages."""
+def serve_dashboard(
+    runs: Path,
+    *,
+    store: Path | None = None,
+    host: str = LOOPBACK,
+    port: int | None = None,
+    token: str | None = None,
+    open_browser: bool = True,
+    console: Console | None = None,
+) -> None:
+    """Serve the dashboard until Ctrl-C; the other arguments are those of `serve`.
+
+    Args:
+        runs: the directory that holds the runs.
+        store: the results behind the ladder; None: the default file among the runs.
+        host: see `serve`.
+        port: see `serve`.
+        token: see `serve`.
+        open_browser: see `serve`.
+        console: see `serve`.
+    """
+    with Watch(RunsFolder(runs)) as watch:
+        dashboard = Dashboard(watch, store or runs / Path(LADDER).name)
+        serve(
+            lambda: build_pages(dashboard),
+            title="Keisei dashboard",
+            host=host,
+            port=port,
+            token=token,
+            open_browser=open_browser,
+            console=console,
+        )
+
+
+def build_pages(dashboard: Dashboard) -> None:
+    """Register all pages."""
 
     @ui.page("/")
     def index(runs: str | None = None, show: str = "", x: str = "timestep") -> None:
-        overview(board, runs, show, x)
+        overview_page(dashboard, runs, show, x)
 
     @ui.page("/run/{name}")
     def one_run(name: str, x: str = "timestep") -> None:
-        run_page(board, name, x)
+        run_page(dashboard, name, x)
 
     @ui.page("/ladder")
     def ladder() -> None:
-        ladder_page(board)
+        ladder_page(dashboard)
 
-    build_play_page(board.watch.folder.path)
+    build_play_page(dashboard.watch.folder.path)
+
+
+def build_play_page(runs: Path) -> None:
+    """Register the board of ``keisei play``, which imports Numba when it is first opened."""
+
+    @cache
+    def lobby() -> "Lobby":
+        from keisei.web.play.game_room import Lobby
+
+        app.on_shutdown((rooms := Lobby()).close)
+        return rooms
+
+    @ui.page(PLAY_ADDRESS)
+    def play(against: str = "", room: str = "") -> None:
+        from keisei.web.play.play_page import PlayPage
+
+        found = lobby().find(room) or _room_against(runs, against)
+        page = PlayPage(found or _new_room(runs), lobby(), lettering="kanji")
+        page.build(ask_first=found is None)
+
+
+def _room_against(runs: Path, key: str) -> "GameRoom | None":
+    """Return a new room for a game against a player of the catalogue; None if there is none.
+
+    Only the catalogue's players can be named, so that no other file is opened.
+    """
+    from keisei.web.play.catalogue import Catalogue, GameSetup, PlayerChoice
+    from keisei.web.play.game_room import GameRoom
+
+    try:
+        room = GameRoom(Catalogue(runs), GameSetup(white=PlayerChoice(key)))
+    except KeiseiError:  # the checkpoint may have been deleted meanwhile
+        return None
+    room.analyse_by_default()
+    return room
+
+
+def _new_room(runs: Path) -> "GameRoom":
+    from keisei.web.play.catalogue import Catalogue
+    from keisei.web.play.game_room import GameRoom
+
+    return GameRoom(Catalogue(runs))

@@ -1,1 +1,1 @@
-"""The board in the browser."""
+"""The page with the board: ``keisei play`` and the dashboard's games against checkpoints."""

@@ -1,4 +1,8 @@
-"""What stands around the board: a line for each player, and the bar of expectations."""
+"""The board on the page, and what stands around it: moves, value graph, players, value bar.
+
+`BoardView`, `MoveList` and `ValueGraph` are NiceGUI elements with a script in ``static/``; their
+properties are set by ``show`` and reach the browser with the next update.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -12,28 +16,40 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.render.svg import FONTS, piece_shape
 from keisei.shogi.types import Color, Piece, PieceKind
-from keisei.web.play.game_room import Table
+from keisei.web.play.game_room import GameRoom
+from keisei.web.theme import STATIC
+
+_MAX_EVENT_TEXT: Final = 16
+"""Characters of a move or command that a page sends, which may send anything."""
+
+_LOW_TIME: Final = 10.0
+"""Seconds left from which on a clock is highlighted."""
+
+_SIDE_MARK: Final = (
+    '<svg viewBox="0 0 20 24" class="kp-mark"><path d="M10 1 17 5 19 23H1L3 5Z" fill="{}" '
+    'stroke="var(--k-soft)" stroke-width="1.5"/></svg>'
+)
 
 
-class Board(Element, component="static/board.js"):
-    """A board that pieces can be moved on, by mouse, finger or keyboard."""
+class BoardView(Element, component=STATIC / "board.js"):
+    """A board on which pieces can be moved by mouse, touch or keyboard."""
 
     def __init__(
         self, *, on_move: Callable[[str], None], on_command: Callable[[str], None]
     ) -> None:
-        """Make a board, empty at first.
+        """Make a board with the starting position.
 
         Args:
-            on_move: gets the move that a person made, as USI; it was legal when it was shown.
-            on_command: gets the name of the command whose key was pressed anywhere on the page.
+            on_move: called with a person's move in USI; it was legal in the position shown.
+            on_command: called with the name of the command whose key was pressed on the page.
         """
         super().__init__()
         self._props["state"] = _state(ShogiGame(), legal=False)
         self._props["lettering"] = "kanji"
         self._props["arrows"] = []
         self._props.set_bool("flip", False)
-        self.on("move", lambda event: on_move(_text(event)))
-        self.on("command", lambda event: on_command(_text(event)))
+        self.on("move", lambda event: on_move(str(event.args)[:_MAX_EVENT_TEXT]))
+        self.on("command", lambda event: on_command(str(event.args)[:_MAX_EVENT_TEXT]))
 
     def show(
         self,
@@ -47,11 +63,11 @@ class Board(Element, component="static/board.js"):
         """Draw a position.
 
         Args:
-            game: the position, with the last move.
+            game: the position, with its last move.
             legal: whether a person may move now.
-            flip: whether White sits at the bottom.
-            lettering: what is written on the pieces.
-            arrows: moves to point out, as USI, with their probabilities.
+            flip: whether White is at the bottom.
+            lettering: the script on the pieces.
+            arrows: moves to point out, in USI, with their probabilities.
         """
         self._props["state"] = _state(game, legal=legal)
         self._props["lettering"] = lettering
@@ -60,21 +76,21 @@ class Board(Element, component="static/board.js"):
         self.update()
 
     def refuse(self) -> None:
-        """Take back what was shown of a move that could not be played."""
+        """Undo the display of a move that could not be played."""
         self.run_method("refuse")
 
 
-class MoveList(Element, component="static/moves.js"):
-    """The moves of a game; one can be chosen."""
+class MoveList(Element, component=STATIC / "moves.js"):
+    """The moves of a game; a click chooses one."""
 
     def __init__(self, on_choose: Callable[[int], None]) -> None:
-        """Make a list; `on_choose` gets the number of the move that was clicked."""
+        """Make a list; `on_choose` is called with the number of the move that was clicked."""
         super().__init__()
         self.show([], cursor=0, first=Color.BLACK, end="")
         self.on("choose", lambda event: on_choose(_number(event)))
 
     def show(self, moves: list[str], *, cursor: int, first: Color, end: str) -> None:
-        """List the moves; `cursor` of them lead to the position that is looked at."""
+        """List the moves; the position on the board is the one after `cursor` moves."""
         self._props["moves"] = moves
         self._props["cursor"] = cursor
         self._props["first"] = int(first)
@@ -82,17 +98,17 @@ class MoveList(Element, component="static/moves.js"):
         self.update()
 
 
-class Graph(Element, component="static/graph.js"):
-    """What Black can expect of the points, move by move."""
+class ValueGraph(Element, component=STATIC / "graph.js"):
+    """Black's expected score, move by move."""
 
     def __init__(self, on_choose: Callable[[int], None]) -> None:
-        """Make a graph; `on_choose` gets the number of the move that was pointed at."""
+        """Make a graph; `on_choose` is called with the number of the move pointed at."""
         super().__init__()
         self.show([], cursor=0, length=0)
         self.on("choose", lambda event: on_choose(_number(event)), throttle=0.05)
 
     def show(self, values: list[float], *, cursor: int, length: int) -> None:
-        """Draw the curve of a game with `length` moves."""
+        """Draw the curve of a game with `length` moves; values are from 0 to 1."""
         self._props["values"] = values
         self._props["cursor"] = cursor
         self._props["length"] = length
@@ -100,7 +116,7 @@ class Graph(Element, component="static/graph.js"):
 
 
 def add_pieces() -> None:
-    """Add the drawings of all pieces to the page, which boards refer to; and their fonts."""
+    """Add the drawings of all pieces, to which boards refer, and their fonts to the page."""
     ui.add_body_html(_pieces())
     ui.add_head_html(
         "<style>"
@@ -124,7 +140,7 @@ def _pieces() -> str:
 
 
 def _state(game: ShogiGame, *, legal: bool) -> dict[str, Any]:
-    """A position for the board's script."""
+    """Return a position as the property ``state`` of ``static/board.js``."""
     diagram, last, check = game.diagram, game.last_move, game.checked_king
     return {
         "board": [piece.symbol if piece else "" for piece in diagram.board],
@@ -139,24 +155,12 @@ def _state(game: ShogiGame, *, legal: bool) -> dict[str, Any]:
     }
 
 
-def _text(event: GenericEventArguments) -> str:
-    """What a page sent, which may be anything: a word, cut to what a word can be."""
-    return str(event.args)[:16]
-
-
 def _number(event: GenericEventArguments) -> int:
     return event.args if isinstance(event.args, int) else 0
 
 
-_LOW_SECONDS: Final = 10.0
-_SIDE_MARK: Final = (
-    '<svg viewBox="0 0 20 24" class="kp-mark"><path d="M10 1 17 5 19 23H1L3 5Z" fill="{}" '
-    'stroke="var(--k-soft)" stroke-width="1.5"/></svg>'
-)
-
-
 class PlayerStrip:
-    """A line above or below the board: who plays that side, and the clock."""
+    """The line above or below the board with a side's player and clock."""
 
     def __init__(self) -> None:
         with ui.element("div").classes("kp-player") as self._strip:
@@ -166,39 +170,39 @@ class PlayerStrip:
             ui.element("div").classes("kp-grow")
             self._clock = ui.label().classes("kp-clock")
 
-    def show(self, table: Table, color: Color) -> None:
-        """Draw a side of the table."""
-        session = table.session
+    def show(self, room: GameRoom, color: Color) -> None:
+        """Draw a side of the game in a room."""
+        session = room.session
         fill = "var(--k-black-side)" if color is Color.BLACK else "var(--k-white-side)"
         self._mark.content = _SIDE_MARK.format(fill)
         self._name.text = session.name(color)
         self._strip.props(f'data-color="{color.name.lower()}"')
         _set_class(self._strip, "kp-to-move", session.end is None and session.turn is color)
-        _set_class(self._strip, "kp-thinking", table.thinking is color)
-        self.show_clock(table, color)
+        _set_class(self._strip, "kp-thinking", room.thinking is color)
+        self.show_clock(room, color)
 
-    def show_clock(self, table: Table, color: Color) -> None:
-        """Draw the clock alone."""
-        left = table.session.time_left(color)
+    def show_clock(self, room: GameRoom, color: Color) -> None:
+        """Draw the clock only."""
+        left = room.session.time_left(color)
         self._clock.visible = left is not None
         if left is not None:
             self._clock.text = str(left)
-            _set_class(self._clock, "kp-low", left.main + left.byoyomi <= _LOW_SECONDS)
+            _set_class(self._clock, "kp-low", left.main + left.byoyomi <= _LOW_TIME)
 
 
-class ExpectationBar:
-    """Black's share of the points, dark, in a bar beside the board."""
+class ValueBar:
+    """Black's expected score as the dark part of a bar beside the board."""
 
     def __init__(self) -> None:
         with ui.element("div").classes("kp-bar").props('role="img"') as self._bar:
             ui.element("div").classes("kp-black")
 
     def show(self, black: float | None, *, visible: bool, flip: bool) -> None:
-        """Draw what Black can expect, from 0 to 1; None: nobody knows."""
+        """Draw Black's expected score, from 0 to 1; None: unknown, drawn as even."""
         share = 0.5 if black is None else black
         self._bar.visible = visible
         self._bar.style(f"--share: {share:.1%}")
-        self._bar.props(f'aria-label="Black expects {share:.0%} of the points"')
+        self._bar.props(f'aria-label="Expected score of Black: {share:.0%}"')
         _set_class(self._bar, "kp-flipped", flip)
 
 

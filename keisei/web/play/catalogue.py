@@ -1,32 +1,38 @@
-"""Choosing who plays, and how strongly."""
+"""The players that can be chosen in the browser, and the setup of a game between them.
+
+A page names players by the keys of a `Catalogue`, never by paths or commands: whatever it sends,
+only runs below one directory and the players named on the command line can be loaded.
+"""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from nicegui import ui
-
 from keisei import run_files
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
-from keisei.web.play.game_setup import Seat
+from keisei.play.session import BOTH_SIDES
+from keisei.shogi.notation.headers import TimeLimit
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
+from keisei.shogi.types import Color
 
 
 class Level(NamedTuple):
-    """A stop of the slider for strength."""
+    """A stop of the strength slider."""
 
     label: str
-    word: str
-    """What is added to the player's word; for bots, the word."""
+    spec: str
+    """Suffix of the player's spec; for bots the whole spec."""
 
 
 BOTS: Final = (
     Level("random moves", "random"),
-    Level("takes what it can", "greedy"),
+    Level("captures what it can", "greedy"),
     Level("1 ply ahead", "alphabeta:1"),
     Level("2 plies ahead", "alphabeta:2"),
     Level("3 plies ahead", "alphabeta:3"),
@@ -36,82 +42,126 @@ NETWORK_LEVELS: Final = (
     Level("temperature 1", ":policy,temperature=1"),
     Level("temperature 0.5", ":policy,temperature=0.5"),
     Level("temperature 0.25", ":policy,temperature=0.25"),
-    Level("as its run measures it", ""),
+    Level("as evaluated in its run", ""),
     *(Level(f"{n} simulations", f":search={n}") for n in (16, 32, 64, 128, 256, 512, 1024)),
 )
-_USUAL_NETWORK_LEVEL: Final = 3
-_USUAL_BOT_LEVEL: Final = 1
-_HOW: Final = re.compile(r":(policy|search=[^:]*)$")
-_BOT_WORDS: Final = ("random", "greedy", "alphabeta", "usi")
+_DEFAULT_NETWORK_LEVEL: Final = 3
+_DEFAULT_BOT_LEVEL: Final = 1
+_MODE: Final = re.compile(r":(policy|search=[^:]*)$")
+_BOT_KINDS: Final = ("random", "greedy", "alphabeta", "usi")
+
+
+class PlayerChoice(NamedTuple):
+    """The player of one side."""
+
+    key: str | None = None
+    """Key of the player's `CatalogueEntry`; None: a person."""
+
+    level: int | None = None
+    """Stop of the strength slider; None: the default one."""
+
+
+PERSON: Final = PlayerChoice()
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Somebody to play."""
+class GameSetup:
+    """The players, the starting position and the clock of a game."""
+
+    black: PlayerChoice = PERSON
+    white: PlayerChoice = PERSON
+    start: str = STARTPOS_SFEN
+    limit: TimeLimit | None = None
+
+    @cached_property
+    def players(self) -> Mapping[Color, PlayerChoice]:
+        """The players by colour."""
+        return {Color.BLACK: self.black, Color.WHITE: self.white}
+
+    @property
+    def people(self) -> frozenset[Color]:
+        """The sides that people play."""
+        return frozenset(color for color in BOTH_SIDES if self.players[color].key is None)
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """A player that can be chosen, with its levels of strength."""
 
     key: str
-    """What a page calls it."""
+    """Name by which pages refer to the player."""
 
     label: str
-    """What people call it."""
+    """Name that the page shows."""
 
-    word: str
-    """What `keisei.players.spec` calls it; the levels of a slider are added to it."""
+    spec: str
+    """Spec for `keisei.players.spec`, to which the spec of a level is appended."""
 
     levels: tuple[Level, ...] = ()
-    """Weakest first; empty where there is nothing to choose."""
+    """Weakest first; empty if the strength is fixed."""
 
-    usual_level: int = 0
+    default_level: int = 0
     is_network: bool = False
 
-    def player(self, level: int | None = None) -> str:
-        """The word of the player at a level of strength."""
-        return self.word + self.level(level).word if self.levels else self.word
+    def player_spec(self, level: int | None = None) -> str:
+        """Return the player's spec at a level of strength."""
+        return self.spec + self.level(level).spec if self.levels else self.spec
+
+    def player_name(self, level: int | None = None) -> str:
+        """Return the name of the player at a level of strength, as records of games have it."""
+        if not self.levels:
+            return self.label
+        chosen = self.level(level)
+        return f"{self.label} ({chosen.label})" if self.spec else chosen.spec
 
     def level(self, number: int | None = None) -> Level:
-        """A stop of the slider, the nearest there is; the usual one if no number is given."""
-        number = self.usual_level if number is None else number
+        """Return the stop of the slider nearest to a number; the default one for None."""
+        number = self.default_level if number is None else number
         return self.levels[max(0, min(number, len(self.levels) - 1))]
 
 
 class Catalogue:
-    """All who can be played."""
+    """All players that can be chosen: those of the command line, the runs, the bots."""
 
     def __init__(self, runs: Path, named: Iterable[str] = ()) -> None:
         """Make a catalogue.
 
         Args:
-            runs: the directory with the runs; it may be missing.
-            named: words of further players, from the command line.
+            runs: the directory that holds the runs; it may be missing.
+            named: specs of further players, from the command line.
         """
         self._runs = runs
-        self._named = tuple(_named(word) for word in dict.fromkeys(named))
+        self._named = tuple(_named_entry(spec) for spec in dict.fromkeys(named))
 
-    def entries(self) -> list[Entry]:
-        """Everybody, as the directory is now: those named, runs with the newest first, bots."""
-        bots = Entry("bots", "Bots", "", BOTS, _USUAL_BOT_LEVEL)
-        named_words = {entry.word for entry in self._named}
-        runs = [entry for entry in self._run_entries() if entry.word not in named_words]
+    def entries(self) -> list[CatalogueEntry]:
+        """Return the players as of now: those of the command line, runs (newest first), bots."""
+        bots = CatalogueEntry("bots", "Bots", "", BOTS, _DEFAULT_BOT_LEVEL)
+        named_specs = {entry.spec for entry in self._named}
+        runs = [entry for entry in self._run_entries() if entry.spec not in named_specs]
         return [*self._named, *runs, bots]
 
-    def find(self, key: str) -> Entry:
-        """Who has a key; `KeiseiError` if nobody has."""
+    def find(self, key: str) -> CatalogueEntry:
+        """Return the player with a key.
+
+        Raises:
+            KeiseiError: No player has this key.
+        """
         for entry in self.entries():
             if entry.key == key:
                 return entry
         raise KeiseiError(f"there is no player {key!r} to choose")
 
-    def _run_entries(self) -> list[Entry]:
-        """Those of all runs, the newest first.
+    def _run_entries(self) -> list[CatalogueEntry]:
+        """Return the entries of all runs, newest run first.
 
-        A run that can't be read, or was removed a moment ago, has none: others can be played.
+        Runs that cannot be read, or are being removed, are skipped.
         """
         try:
             root = self._runs.resolve()
             paths = list(self._runs.iterdir())
         except OSError:
             return []
-        found: list[tuple[float, list[Entry]]] = []
+        found: list[tuple[float, list[CatalogueEntry]]] = []
         for run in paths:
             with suppress(KeiseiError, OSError):
                 found.append((run.stat().st_mtime, _entries_of(run, root)))
@@ -119,34 +169,39 @@ class Catalogue:
         return [entry for _, entries in found for entry in entries]
 
 
-def require_existing(word: str) -> None:
-    """Refuse a word that means a run or checkpoint which is not there, without loading anything."""
-    head = word.partition(",")[0]
-    if head.partition(":")[0] in _BOT_WORDS:
+def require_existing(spec: str) -> None:
+    """Check that the run or checkpoint of a player spec exists, without loading anything.
+
+    Raises:
+        KeiseiError: It does not exist.
+    """
+    head = spec.partition(",")[0]
+    if head.partition(":")[0] in _BOT_KINDS:
         return
-    path = Path(_HOW.sub("", head))
+    path = Path(_MODE.sub("", head))
     if not any(place.exists() for place in run_files.run_places(path)):
         raise KeiseiError(
-            f"there is no run or checkpoint {path}, nor another player of this name: random, "
-            "greedy, alphabeta:DEPTH or usi:COMMAND"
+            f"there is no run or checkpoint {path}, and it is not one of the other players: "
+            "random, greedy, alphabeta:DEPTH or usi:COMMAND"
         )
 
 
-def _named(word: str) -> Entry:
-    """A player of the command line; one that says how it plays keeps to it."""
-    key = f"named:{word}"
-    head = word.partition(",")[0]
-    is_bot = head.partition(":")[0] in _BOT_WORDS
-    says_how = head != word or _HOW.search(head) is not None
-    if is_bot:
-        return Entry(key, word, word)
-    if says_how:
-        return Entry(key, word, word, is_network=True)
-    return _network(key, Path(word).name or word, word)
+def _named_entry(spec: str) -> CatalogueEntry:
+    """Make the entry of a player from the command line; a spec with settings has no levels."""
+    key = f"named:{spec}"
+    head = spec.partition(",")[0]
+    if head.partition(":")[0] in _BOT_KINDS:
+        return CatalogueEntry(key, spec, spec)
+    if head != spec or _MODE.search(head) is not None:
+        return CatalogueEntry(key, spec, spec, is_network=True)
+    return _network_entry(key, Path(spec).name or spec, spec)
 
 
-def _entries_of(run: Path, root: Path) -> list[Entry]:
-    """The run, for its newest checkpoint, and its older checkpoints; nothing outside the `root`."""
+def _entries_of(run: Path, root: Path) -> list[CatalogueEntry]:
+    """Make the entries of a run (its newest checkpoint) and of its older checkpoints.
+
+    Runs and checkpoints that are links to places outside `root` are left out.
+    """
     if not (run / run_files.CONFIG).is_file() or not run.resolve().is_relative_to(root):
         return []
     found = [
@@ -154,79 +209,19 @@ def _entries_of(run: Path, root: Path) -> list[Entry]:
         for path in list_checkpoints(run / run_files.CHECKPOINTS)
         if path.resolve().is_relative_to(root)
     ]
-    if not found or "," in str(run) or ":" in run.name:  # signs that words are made of
+    if not found or "," in str(run) or ":" in run.name:  # separators within a spec
         return []
     older = [
-        _network(f"run:{run.name}/{path.name}", f"{run.name}, {_plies(path)}", str(path))
+        _network_entry(f"run:{run.name}/{path.name}", f"{run.name}, {_plies(path)}", str(path))
         for path in reversed(found[:-1])
     ]
-    return [_network(f"run:{run.name}", run.name, str(run)), *older]
+    return [_network_entry(f"run:{run.name}", run.name, str(run)), *older]
 
 
-def _network(key: str, label: str, word: str) -> Entry:
-    return Entry(key, label, word, NETWORK_LEVELS, _USUAL_NETWORK_LEVEL, is_network=True)
+def _network_entry(key: str, label: str, spec: str) -> CatalogueEntry:
+    return CatalogueEntry(key, label, spec, NETWORK_LEVELS, _DEFAULT_NETWORK_LEVEL, is_network=True)
 
 
 def _plies(checkpoint: Path) -> str:
     number = checkpoint.name.rpartition("-")[2]
     return f"{int(number):,} plies" if number.isdecimal() else checkpoint.name
-
-
-def strength_slider(
-    entry: Entry, level: int | None, on_change: Callable[[int], None], *, title: str = ""
-) -> None:
-    """A slider over the levels of somebody's strength; nothing to slide where there is one."""
-    name = f"{title}: {entry.label}" if title else ""
-    if not entry.levels:
-        if name:
-            ui.label(name).classes("k-soft")
-        return
-    number = entry.usual_level if level is None else level
-    label = ui.label()
-
-    def show(stop: int) -> None:
-        text = entry.level(stop).label
-        label.text = f"{name} – {text}" if name else text
-
-    show(number)
-    slider = ui.slider(min=0, max=len(entry.levels) - 1, step=1, value=number)
-    slider.props('snap markers aria-label="Strength"')
-    slider.on_value_change(lambda event: show(int(event.value)))
-    # Told when the hand lets go: a strong player is not made for every stop on the way.
-    slider.on("change", lambda: on_change(int(slider.value)))
-
-
-class SeatPicker:
-    """A choice of player and strength."""
-
-    def __init__(self, catalogue: Catalogue, seat: Seat, *, label: str) -> None:
-        self._entries = {entry.key: entry for entry in catalogue.entries()}
-        first = next(iter(self._entries))
-        self._key = seat.key if seat.key in self._entries else first
-        self._level = seat.level
-        self._select = ui.select(
-            {key: entry.label for key, entry in self._entries.items()},
-            value=self._key,
-            label=label,
-            on_change=lambda event: self._choose(str(event.value)),
-        )
-        self._select.props("outlined dense options-dense").style("width: 100%")
-        self._place = ui.element("div").style("width: 100%; padding: 0 8px")
-        self._draw()
-
-    @property
-    def seat(self) -> Seat:
-        """What was chosen."""
-        return Seat(self._key, self._level)
-
-    def _choose(self, key: str) -> None:
-        self._key, self._level = key, None
-        self._draw()
-
-    def _draw(self) -> None:
-        self._place.clear()
-        with self._place:
-            strength_slider(self._entries[self._key], self._level, self._set_level)
-
-    def _set_level(self, level: int) -> None:
-        self._level = level

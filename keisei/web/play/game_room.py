@@ -1,8 +1,9 @@
-"""A table in the club: a game, those who sit there, and those who look on.
+"""Game rooms: a game, its players, and the pages that show it.
 
-People's moves come in from pages; everybody else is asked in a thread, so that no page waits for
-anybody's thinking. A table without pages rests: engines end, and begin anew when a page comes back.
-Clocks run while a page is there; that of a machine not while it is paused, or its network loads.
+People's moves come from pages. Bots, networks and engines choose theirs in a thread, so that no
+page waits for them. A room without pages is idle: its engines are stopped, and started again when
+a page comes back. Clocks run while a page is connected; the clock of a computer player is also
+stopped while the game is paused or its network loads.
 """
 
 import asyncio
@@ -12,79 +13,89 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from keisei.analysis.review import Opinion, Reviewer
+from keisei.analysis import PositionAnalysis, Reviewer
 from keisei.errors import KeiseiError
 from keisei.play.session import GameSession
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.types import Color, Move
-from keisei.web.play.catalogue import Catalogue, Entry
-from keisei.web.play.game_setup import Seat, Setup
+from keisei.web.play.catalogue import Catalogue, CatalogueEntry, GameSetup, PlayerChoice
 
 if TYPE_CHECKING:
     from keisei.play.opponent import Opponent
 
 PACE: Final = 0.7
-"""Seconds between moves when nobody but machines plays: so that people can follow."""
+"""Minimum seconds per move when computer players play each other, so that people can follow."""
+
+MAX_ROOMS: Final = 32
+"""Game rooms at a time; each keeps its engines and networks while a page shows it."""
+
+_ANALYST: Final = "analyst"
+"""Role of the network that analyses the game; the players' roles are the names of their colours."""
 
 logger = logging.getLogger(__name__)
 
-Listener = Callable[[], None]
+Redraw = Callable[[], None]
+"""Function by which a page redraws itself; it also identifies the page."""
 
 
-class Table:
-    """One game with its players. All methods are for the event loop's thread."""
+class GameRoom:
+    """One game with its players and pages. All methods belong to the event loop's thread."""
 
     def __init__(
         self,
         catalogue: Catalogue,
-        setup: Setup | None = None,
+        setup: GameSetup | None = None,
         *,
-        adviser: str | None = None,
+        analyst: str | None = None,
         seed: int | None = None,
         pace: float = PACE,
     ) -> None:
-        """Set a table.
+        """Open a room and begin its first game.
 
         Args:
-            catalogue: who can be played.
-            setup: the first game.
-            adviser: the network whose opinion is shown, by its key; None: nobody's.
-            seed: of the players' chance.
-            pace: seconds between the moves of machines that play each other.
+            catalogue: the players that can be chosen.
+            setup: the first game; None: two people, the usual start, no clock.
+            analyst: key of the network whose analysis is shown; None: no analysis.
+            seed: seed of the players' random numbers.
+            pace: minimum seconds per move when computer players play each other.
         """
         self.id = secrets.token_urlsafe(9)
         self.catalogue = catalogue
-        self.adviser = adviser
+        self.analyst = analyst
         self.paused = False
         self.problem = ""
-        """What went wrong last, in words; empty where nothing did."""
+        """The last error, as text; empty if there is none."""
 
         self.thinking: Color | None = None
-        """The side that a machine is thinking for."""
+        """The side whose computer player is choosing a move."""
 
-        self.opinions: list[Opinion] = []
-        """Of the start and of the position after each move, as far as there are any."""
+        self.analyses: list[PositionAnalysis] = []
+        """Analyses of the start and of the positions after each move, as far as they are known."""
 
         self._seed = seed
         self._pace = pace
-        self._entries: dict[str, Entry] = {}
-        self._is_loading = False
-        self._opponents: dict[str, tuple[str, Opponent]] = {}
+        self._entries: dict[str, CatalogueEntry] = {}
+        self._opponents: dict[tuple[str, PlayerChoice], Opponent] = {}
+        self._loading: set[str] = set()
         self._reviewer: tuple[Opponent, Reviewer] | None = None
-        self._advised: tuple[GameSession, int, str] | None = None
-        self._listeners: list[Listener] = []
+        self._analysed: tuple[GameSession, int, str] | None = None
+        self._pages: list[Redraw] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.setup = setup or Setup()
+        self.setup = setup or GameSetup()
         self.session = GameSession()
-        if adviser is not None:
-            self.entry(adviser)
+        if analyst is not None:
+            self.entry(analyst)
         self.begin(self.setup)
 
     # ---- the game ----
 
-    def begin(self, setup: Setup) -> None:
-        """Begin another game; raises `KeiseiError` where the setup makes no sense."""
+    def begin(self, setup: GameSetup) -> None:
+        """Begin another game.
+
+        Raises:
+            KeiseiError: A player or the starting position of the setup does not exist.
+        """
         names = self._names(setup)
         self.session = GameSession(
             setup.start, people=setup.people, headers=names, limit=setup.limit
@@ -94,27 +105,30 @@ class Table:
         self._changed()
 
     def open(self, session: GameSession) -> None:
-        """Put a game that was read from a file on the table, for people to walk through."""
+        """Show a game that was read from a file; both sides belong to people."""
         session.go_to(session.length if session.end is None else 0)
         self.session = session
-        self.setup = Setup()
+        self.setup = GameSetup()
         self.paused = False
         self._changed()
 
-    def seat(self, color: Color, seat: Seat) -> None:
-        """Have somebody else play a side from now on, or the same one with another strength."""
+    def change_player(self, color: Color, player: PlayerChoice) -> None:
+        """Let another player, or the same one at another strength, continue for a side."""
         setup = (
-            replace(self.setup, black=seat)
+            replace(self.setup, black=player)
             if color is Color.BLACK
-            else replace(self.setup, white=seat)
+            else replace(self.setup, white=player)
         )
-        names = self._names(setup)
-        self.session.seat(setup.people, names)
+        self.session.change_players(setup.people, self._names(setup))
         self.setup = setup
         self._changed()
 
     def move(self, usi: str) -> None:
-        """A person's move; raises `KeiseiError` if it can't be played."""
+        """Play a person's move.
+
+        Raises:
+            KeiseiError: It is not a person's turn, or the move is illegal.
+        """
         if not self.session.is_persons_turn:
             raise KeiseiError("it is not your turn")
         if not self.session.is_live:
@@ -123,7 +137,7 @@ class Table:
         self._changed()
 
     def finish(self, ending: Ending) -> None:
-        """A person ends the game: resigns, or declares a win."""
+        """End the game for the person to move, by resignation or by declaring a win."""
         if not self.session.is_persons_turn:
             raise KeiseiError("it is not your turn")
         self.session.finish(ending)
@@ -135,168 +149,164 @@ class Table:
         self._changed()
 
     def play_on(self) -> None:
-        """Go on from the position that is looked at."""
+        """Continue from the position on the board; later moves are dropped."""
         self.session.play_on()
         self._changed()
 
     def go_to(self, ply: int) -> None:
-        """Look at another position."""
+        """Show another position of the game."""
         self.session.go_to(ply)
-        self._tell()
+        self._redraw()
 
     def pause(self, paused: bool) -> None:
-        """Have machines stop before their next move, or go on."""
+        """Stop computer players before their next move, or let them continue."""
         self.paused = paused
         self._changed()
 
-    def advise(self, key: str | None) -> None:
-        """Show the opinion of another network, or of none."""
-        if key == self.adviser:
+    def analyse_with(self, key: str | None) -> None:
+        """Show the analysis of another network; None: no analysis."""
+        if key == self.analyst:
             return
         if key is not None and not self.entry(key).is_network:
             raise KeiseiError(f"{key} has no network")
-        self.adviser = key
-        self.opinions = []
+        self.analyst = key
+        self.analyses = []
         self._changed()
 
-    def advise_by_default(self) -> None:
-        """Where nobody's opinion is shown yet, show that of a network at the table."""
-        if self.adviser is not None:
+    def analyse_by_default(self) -> None:
+        """Show the analysis of a network that plays here, unless one is shown already."""
+        if self.analyst is not None:
             return
-        for seat in self.setup.seats.values():
-            if seat.key is not None and self.entry(seat.key).is_network:
-                self.advise(seat.key)
+        for player in self.setup.players.values():
+            if player.key is not None and self.entry(player.key).is_network:
+                self.analyse_with(player.key)
                 return
 
-    def entry(self, key: str) -> Entry:
-        """Whom a key means; `KeiseiError` if nobody.
+    def entry(self, key: str) -> CatalogueEntry:
+        """Return a player of the catalogue; raises `KeiseiError` if there is none with this key.
 
-        Looked up once: a game goes on though training has deleted the checkpoint that plays it.
+        Entries are kept: a game continues after training has deleted its player's checkpoint.
         """
         if key not in self._entries:
             self._entries[key] = self.catalogue.find(key)
         return self._entries[key]
 
-    def tick(self) -> None:
-        """Look at the clock: whose time is up has lost."""
+    def check_clock(self) -> None:
+        """End the game if the side to move has run out of time."""
         if self.session.has_lost_on_time:
             self.session.finish(Ending.TIME_UP)
             self._changed()
 
-    # ---- those who look on ----
+    # ---- pages ----
 
     @property
     def is_watched(self) -> bool:
-        """Whether a page shows it."""
-        return bool(self._listeners)
+        """Whether a page shows the room."""
+        return bool(self._pages)
 
-    def attach(self, listener: Listener) -> None:
-        """Have a page be told of every change; one that comes again is told once."""
-        if listener not in self._listeners:
-            self._listeners.append(listener)
-        self._set_clock()
-        self._wake()
+    def attach(self, redraw: Redraw) -> None:
+        """Add a page, which is redrawn after every change; adding it twice has no effect."""
+        if redraw not in self._pages:
+            self._pages.append(redraw)
+        self._resume()
 
-    async def detach(self, listener: Listener) -> None:
-        """A page has gone; after the last one the table rests."""
-        if listener in self._listeners:
-            self._listeners.remove(listener)
-        if not self._listeners:
+    async def detach(self, redraw: Redraw) -> None:
+        """Remove a page; without pages the room becomes idle."""
+        if redraw in self._pages:
+            self._pages.remove(redraw)
+        if not self._pages:
             await self.close()
 
     async def close(self) -> None:
-        """End engines and let go of networks; the game stays."""
-        self._listeners.clear()
-        self._set_clock()
+        """Stop engines and release networks; the game is kept."""
+        self._pages.clear()
+        self._resume()
         opponents, self._opponents = list(self._opponents.values()), {}
-        self._reviewer = self._advised = None
-        for _, opponent in opponents:
+        self._reviewer = self._analysed = None
+        for opponent in opponents:
             await asyncio.to_thread(opponent.close)
 
     async def settled(self) -> None:
-        """Wait until nobody thinks any more. For tests."""
+        """Wait until no computer player or analysis is running. For tests."""
         while running := [task for task in self._tasks.values() if not task.done()]:
             await asyncio.gather(*running)
 
-    def _tell(self) -> None:
-        for listener in list(self._listeners):
-            listener()
+    def _redraw(self) -> None:
+        for redraw in list(self._pages):
+            redraw()
 
     def _changed(self) -> None:
+        """Update everything that depends on the game after a change of it."""
         self.problem = ""
-        if self._advised is not None and self._advised[0] is not self.session:
-            self.opinions = []
-        del self.opinions[self.session.length + 1 :]
-        self._set_clock()
-        self._wake()
-        self._tell()
+        if self._analysed is not None and self._analysed[0] is not self.session:
+            self.analyses = []
+        del self.analyses[self.session.length + 1 :]
+        self._resume()
+        self._redraw()
 
-    def _set_clock(self) -> None:
-        """Have the clock run, unless nobody is there or a machine is kept from moving."""
-        session = self.session
-        is_kept = session.turn not in session.people and (self.paused or self._is_loading)
-        if self._listeners and not is_kept:
-            session.start_clock()
-        else:
+    def _resume(self) -> None:
+        """Start or stop the clock, and start the tasks that have something to do."""
+        session, turn = self.session, self.session.turn
+        is_held_up = turn not in session.people and (self.paused or turn.name in self._loading)
+        if not self._pages or is_held_up:
             session.stop_clock()
-
-    def _halt(self, problem: str) -> None:
-        """Pause because of something that went wrong."""
-        self.paused, self.problem = True, problem
-        self._set_clock()
-        self._tell()
-
-    # ---- machines ----
-
-    def _wake(self) -> None:
-        """Have the machines think that have something to think about."""
-        if not self._listeners:
+        else:
+            session.start_clock()
+        if not self._pages:
             return
-        for name, work in (("play", self._play), ("advise", self._advise)):
-            task = self._tasks.get(name)
-            if task is None or task.done():
+        for work, is_wanted in (
+            (self._play, not session.is_persons_turn),
+            (self._analyse, self.analyst is not None),
+        ):
+            task = self._tasks.get(work.__name__)
+            if is_wanted and (task is None or task.done()):
                 task = asyncio.get_running_loop().create_task(work())
-                task.add_done_callback(self._report)
-                self._tasks[name] = task
+                task.add_done_callback(self._report_failure)
+                self._tasks[work.__name__] = task
 
-    def _report(self, task: "asyncio.Task[None]") -> None:
-        """A fault of the program must not look as if somebody was thinking for ever."""
+    def _report_failure(self, task: "asyncio.Task[None]") -> None:
+        """Show an unexpected error of a task, which would otherwise look like endless thinking."""
         if task.cancelled() or (error := task.exception()) is None:
             return
-        logger.error("at a table: %s", error, exc_info=error)
-        self._halt(f"Something went wrong: {error!r}. The log says more.")
+        logger.error("in a game room: %s", error, exc_info=error)
+        self._halt(f"Something went wrong: {error!r}. See the log for details.")
+
+    def _halt(self, problem: str) -> None:
+        """Pause the game because of an error."""
+        self.paused, self.problem = True, problem
+        self._resume()
+        self._redraw()
+
+    # ---- computer players ----
 
     async def _play(self) -> None:
-        """Make the machines' moves until it is a person's turn, or the end."""
-        while self._machine_is_to_move():
+        """Play the computer players' moves until it is a person's turn or the game is over."""
+        while self._pages and not self.paused and self.session.end is None:
             session, revision, color = self.session, self.session.revision, self.session.turn
+            if color in session.people:
+                return
             self.thinking = color
-            self._tell()
-            answer: Move | Ending | None = None
-            problem = ""
+            self._redraw()
+            answer: Move | Ending | KeiseiError
             try:
                 answer = await self._answer(color)
             except KeiseiError as error:
-                problem = str(error)
+                answer = error
             finally:
                 self.thinking = None
             if session is not self.session or revision != session.revision:
-                continue  # it was asked about a game that has changed since
-            if answer is None:
-                if self._listeners:  # else it was ended because everybody has left
-                    self._halt(problem)
+                continue  # the game has changed in the meantime
+            if isinstance(answer, KeiseiError):
+                if self._pages:  # otherwise the player was stopped because the last page closed
+                    self._halt(str(answer))
                 return
             self._apply(answer)
 
     async def _answer(self, color: Color) -> Move | Ending:
-        game = self.session.game.copy()  # another one may be on the table when it has loaded
-        self._is_loading = True
-        self._set_clock()
-        try:
-            opponent = await self._opponent(color.name, self._word(self.setup.seats[color]))
-        finally:
-            self._is_loading = False
-            self._set_clock()
+        """Return the move of a side's computer player, or how it ends the game."""
+        game = self.session.game.copy()  # a new game may have begun when the player has loaded
+        player = self.setup.players[color]
+        opponent = self._opponents.get((color.name, player)) or await self._load(color.name, player)
         answer, _ = await asyncio.gather(
             asyncio.to_thread(opponent.choose, game),
             asyncio.sleep(0.0 if self.session.people else self._pace),
@@ -304,43 +314,66 @@ class Table:
         return answer
 
     def _apply(self, answer: Move | Ending) -> None:
-        looks_elsewhere = self.session.cursor != self.session.length
-        cursor = self.session.cursor
+        """Play a computer player's answer; a position that is being looked at stays on view."""
+        session, cursor = self.session, self.session.cursor
+        is_looking_back = cursor != session.length
         if isinstance(answer, Ending):
-            self.session.finish(answer)
+            session.finish(answer)
         else:
-            self.session.push(answer)
-        if looks_elsewhere:
-            self.session.go_to(cursor)
+            session.push(answer)
+        if is_looking_back:
+            session.go_to(cursor)
         self._changed()
 
-    def _machine_is_to_move(self) -> bool:
-        session = self.session
-        return (
-            bool(self._listeners)
-            and not self.paused
-            and session.end is None
-            and session.turn not in session.people
-        )
+    async def _load(self, role: str, player: PlayerChoice) -> "Opponent":
+        """Load a player in a thread, in place of the one that had the role before."""
+        assert player.key is not None
+        spec = self.entry(player.key).player_spec(player.level)
+        self._loading.add(role)
+        self._resume()
+        try:
+            for key in [key for key in self._opponents if key[0] == role]:
+                await asyncio.to_thread(self._opponents.pop(key).close)
+            opponent = await asyncio.to_thread(_open_player, spec, self._seed)
+        finally:
+            self._loading.remove(role)
+            self._resume()
+        if not self._pages:  # the last page was closed in the meantime
+            await asyncio.to_thread(opponent.close)
+            raise KeiseiError("no page shows the game any more")
+        self._opponents[role, player] = opponent
+        return opponent
 
-    async def _advise(self) -> None:
-        """Have the adviser judge the game, and again when it has changed meanwhile."""
-        while self._listeners and self.adviser is not None:
-            asked = self.session, self.session.revision, self.adviser
-            if asked == self._advised:
+    def _names(self, setup: GameSetup) -> dict[str, str]:
+        """Return the players' names as headers of a record; checks that the catalogue has them."""
+        return {
+            key: "You" if player.key is None else self.entry(player.key).player_name(player.level)
+            for key, player in ((header.BLACK, setup.black), (header.WHITE, setup.white))
+        }
+
+    # ---- analysis ----
+
+    async def _analyse(self) -> None:
+        """Let the analyst evaluate the game, and again if it has changed in the meantime."""
+        while self._pages and self.analyst is not None:
+            wanted = self.session, self.session.revision, self.analyst
+            if wanted == self._analysed:
                 return
+            player = PlayerChoice(self.analyst)
             try:
-                opponent = await self._opponent("adviser", self._word(Seat(self.adviser)))
-                opinions = await asyncio.to_thread(
+                opponent = self._opponents.get((_ANALYST, player)) or await self._load(
+                    _ANALYST, player
+                )
+                analyses = await asyncio.to_thread(
                     self._reviewer_of(opponent).review, self.session.game.copy()
                 )
             except KeiseiError as error:
-                self.adviser, self.problem = None, str(error)
-                self._tell()
+                self.analyst, self.problem = None, str(error)
+                self._redraw()
                 return
-            if asked == (self.session, self.session.revision, self.adviser):
-                self.opinions, self._advised = opinions, asked
-                self._tell()
+            if wanted == (self.session, self.session.revision, self.analyst):
+                self.analyses, self._analysed = analyses, wanted
+                self._redraw()
 
     def _reviewer_of(self, opponent: "Opponent") -> Reviewer:
         if self._reviewer is None or self._reviewer[0] is not opponent:
@@ -349,43 +382,48 @@ class Table:
             self._reviewer = opponent, Reviewer(opponent.predictor)
         return self._reviewer[1]
 
-    async def _opponent(self, role: str, word: str) -> "Opponent":
-        """Who plays a role; made, in a thread, where somebody else did so far."""
-        seated = self._opponents.get(role)
-        if seated is not None and seated[0] == word:
-            return seated[1]
-        if seated is not None:
-            del self._opponents[role]
-            await asyncio.to_thread(seated[1].close)
-        opponent = await asyncio.to_thread(_open, word, self._seed)
-        if not self._listeners:  # everybody has left meanwhile, and closed what there was
-            await asyncio.to_thread(opponent.close)
-            raise KeiseiError("nobody is at the table")
-        self._opponents[role] = word, opponent
-        return opponent
 
-    def _word(self, seat: Seat) -> str:
-        assert seat.key is not None
-        return self.entry(seat.key).player(seat.level)
-
-    def _names(self, setup: Setup) -> dict[str, str]:
-        """Headers of the record; refuses who is not in the catalogue."""
-        return {
-            key: "You" if seat.key is None else self._label(seat)
-            for key, seat in ((header.BLACK, setup.black), (header.WHITE, setup.white))
-        }
-
-    def _label(self, seat: Seat) -> str:
-        assert seat.key is not None
-        entry = self.entry(seat.key)
-        if not entry.levels:
-            return entry.label
-        level = entry.level(seat.level)
-        return level.word if not entry.word else f"{entry.label} ({level.label})"
-
-
-def _open(word: str, seed: int | None) -> "Opponent":
-    """Make a player. Torch, which takes seconds to import, is not needed before."""
+def _open_player(spec: str, seed: int | None) -> "Opponent":
+    """Make a player. The players' modules, which take seconds to import, are imported here."""
     from keisei.play.opponent import Opponent
 
-    return Opponent.named(word, seed=seed)
+    return Opponent.from_spec(spec, seed=seed)
+
+
+class Lobby:
+    """The game rooms by id: those with pages, and the latest of those that were left.
+
+    A page that is reloaded finds its game here.
+    """
+
+    def __init__(self) -> None:
+        self._rooms: dict[str, GameRoom] = {}
+
+    def find(self, room_id: str) -> GameRoom | None:
+        """Return the room with an id; None if it is not kept."""
+        return self._rooms.get(room_id)
+
+    def enter(self, room: GameRoom, redraw: Redraw) -> None:
+        """Attach a page to a room, which is kept from now on.
+
+        If there are `MAX_ROOMS`, the room that has been left for longest is dropped.
+
+        Raises:
+            KeiseiError: All rooms have pages.
+        """
+        self._rooms.pop(room.id, None)
+        if len(self._rooms) >= MAX_ROOMS:
+            left = next((old for old in self._rooms.values() if not old.is_watched), None)
+            if left is None:
+                raise KeiseiError(
+                    f"All {MAX_ROOMS} game rooms are in use. Close a page with a game, then reload "
+                    "this one."
+                )
+            del self._rooms[left.id]
+        self._rooms[room.id] = room
+        room.attach(redraw)
+
+    async def close(self) -> None:
+        """Stop the engines of all rooms."""
+        for room in self._rooms.values():
+            await room.close()

@@ -1,4 +1,4 @@
-"""``keisei play`` in the browser: which pages there are, and what the first one shows."""
+"""``keisei play`` in the browser: its settings, its first game, and the page it serves."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,26 +9,26 @@ from keisei.play.session import GameSession
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
-from keisei.web.play.catalogue import Catalogue, require_existing
-from keisei.web.play.game_room import Table
-from keisei.web.play.game_setup import Seat, Setup
-from keisei.web.play.room_directory import Tables
+from keisei.web.play.catalogue import PERSON, Catalogue, GameSetup, PlayerChoice, require_existing
+from keisei.web.play.game_room import GameRoom, Lobby
 from keisei.web.server import LOOPBACK, serve
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlaySettings:
-    """What the command line says about the first game, and about who can be played."""
+    """The first game of a page, and the players that can be chosen."""
 
     runs: Path
+    """Directory that holds the runs to choose from."""
+
     model: str | None = None
-    """Who is played; None: the page asks."""
+    """Spec of the opponent; None: the page asks for one."""
 
     others: tuple[str, ...] = ()
-    """Further players to choose from."""
+    """Specs of further players to choose from."""
 
     watch: bool = False
-    """Whether the model plays the first of the others, and people look on."""
+    """Whether the model plays against the first of the others, and people watch."""
 
     color: Color = Color.BLACK
     """The side that the person plays."""
@@ -37,15 +37,15 @@ class PlaySettings:
     start: str = STARTPOS_SFEN
     seed: int | None = None
 
-    def first_game(self) -> Setup:
-        """The game that a new page begins."""
+    def first_game(self) -> GameSetup:
+        """Return the setup with which a new page begins."""
         if self.model is None:
-            return Setup(start=self.start)
-        model = Seat(f"named:{self.model}")
-        other = Seat(f"named:{self.others[0]}") if self.watch else Seat()
+            return GameSetup(start=self.start)
+        model = PlayerChoice(f"named:{self.model}")
+        other = PlayerChoice(f"named:{self.others[0]}") if self.watch else PERSON
         if self.watch or self.color is Color.WHITE:
-            return Setup(black=model, white=other, start=self.start)
-        return Setup(black=other, white=model, start=self.start)
+            return GameSetup(black=model, white=other, start=self.start)
+        return GameSetup(black=other, white=model, start=self.start)
 
 
 def serve_play(
@@ -57,15 +57,18 @@ def serve_play(
     open_browser: bool = True,
     console: Console | None = None,
 ) -> None:
-    """Serve the board until Ctrl-C; the arguments are those of `serve`."""
-    named = [word for word in (settings.model, *settings.others) if word is not None]
-    for word in named:
-        require_existing(word)
-    GameSession(settings.start)  # refuses what can't be played
+    """Serve the board until Ctrl-C; the other arguments are those of `serve`.
+
+    Raises:
+        KeiseiError: A player or the starting position does not exist.
+    """
+    named = [spec for spec in (settings.model, *settings.others) if spec is not None]
+    for spec in named:
+        require_existing(spec)
+    GameSession(settings.start)  # raises if it is not a position
     catalogue = Catalogue(settings.runs, named)
-    tables = Tables()
     serve(
-        lambda: _register(settings, catalogue, tables),
+        lambda: _build_page(settings, catalogue),
         title="Keisei",
         host=host,
         port=port,
@@ -75,21 +78,23 @@ def serve_play(
     )
 
 
-def _register(settings: PlaySettings, catalogue: Catalogue, tables: Tables) -> None:
+def _build_page(settings: PlaySettings, catalogue: Catalogue) -> None:
     from nicegui import app, ui
 
     from keisei.web.play.play_page import PlayPage
 
-    def new_table() -> Table:
-        table = Table(catalogue, settings.first_game(), seed=settings.seed)
-        table.advise_by_default()
-        return table
+    lobby = Lobby()
+
+    def new_room() -> GameRoom:
+        room = GameRoom(catalogue, settings.first_game(), seed=settings.seed)
+        room.analyse_by_default()
+        return room
 
     @ui.page("/")
-    def play(table: str = "") -> None:
-        """A board; ``?table=`` finds the game of a page that was loaded before."""
-        found = tables.find(table)
-        page = PlayPage(found or new_table(), tables, lettering=settings.lettering)
+    def play(room: str = "") -> None:
+        """Show a board; ``?room=`` is the id of the game of a page that is reloaded."""
+        found = lobby.find(room)
+        page = PlayPage(found or new_room(), lobby, lettering=settings.lettering)
         page.build(ask_first=found is None and settings.model is None)
 
-    app.on_shutdown(tables.close)
+    app.on_shutdown(lobby.close)

@@ -1,10 +1,10 @@
-// A Shogi board: shows a position, and tells which legal move was clicked, dragged or typed.
-// It knows no rules: the server sends the legal moves along with the position.
+// A Shogi board: shows a position, and reports which legal move was clicked, dragged or typed.
+// It has no rules: the server sends the legal moves along with the position.
 
 const CELL_W = 60, CELL_H = 66, RIM = 30, GRID_W = 9 * CELL_W, GRID_H = 9 * CELL_H;
 const BOARD_W = GRID_W + 2 * RIM, BOARD_H = GRID_H + 2 * RIM;
 const STAND_W = 140, STAND_H = 310, GAP = 14, SLOT_W = 64, SLOT_H = 74, ROW_H = 84;
-const DRAG_FROM = 6; // pixels that a finger may tremble
+const DRAG_FROM = 6; // pixels: a shorter movement is a click
 const HAND = ["R", "B", "G", "S", "N", "L", "P"]; // strongest first
 const HAND_INDEX = { P: 0, L: 1, N: 2, S: 3, G: 4, B: 5, R: 6 };
 const RANKS_KANJI = "一二三四五六七八九", RANKS = "abcdefghi";
@@ -135,7 +135,7 @@ export default {
       }
       return texts;
     },
-    // The position as it is drawn: a move that was sent is shown before the server confirms it.
+    // The position on display: a move is shown before the server confirms it.
     shown() {
       const board = [...this.state.board], hands = this.state.hands.map((hand) => [...hand]);
       let last = this.state.last;
@@ -187,7 +187,7 @@ export default {
           const movable = color === this.state.turn && this.origins.has(`${letter}*`);
           let x, y;
           if (this.compact) {
-            // Each kind has its own place, from the owner's left to right: a thumb finds it blindly.
+            // On a phone each kind of piece has a fixed place, strongest on the left.
             const step = BOARD_W / 7, index = HAND.indexOf(letter);
             x = (index + 0.5) * step; y = stand.y + ROW_H / 2;
           } else {
@@ -218,7 +218,7 @@ export default {
     },
     shownArrows() {
       if (this.pending) return [];
-      // With and without promotion are one arrow; what is hardly considered is none.
+      // A move with and without promotion is one arrow; moves below 1 % have none.
       const shares = new Map();
       for (const [usi, share] of this.arrows || []) {
         const way = usi.slice(0, 4);
@@ -229,7 +229,7 @@ export default {
     },
     label() {
       const turn = this.state.turn ? "White" : "Black";
-      return `Shogi board, ${turn} to move. Arrow keys move the cursor, Enter chooses.`;
+      return `Shogi board, ${turn} to move. Arrow keys move the cursor, Enter selects.`;
     },
   },
   watch: {
@@ -275,7 +275,7 @@ export default {
         `${(sx + ux * along - uy * aside).toFixed(1)} ${(sy + uy * along + ux * aside).toFixed(1)}`;
       const end = length - 6, neck = end - head;
       const shape = `M${at(10, w)}L${at(neck, w)}L${at(neck, w + head / 2)}L${at(end, 0)}L${at(neck, -w - head / 2)}L${at(neck, -w)}L${at(10, -w)}Z`;
-      // The label sits in the arrow's second half, where arrows of one piece part.
+      // The label is in the arrow's second half, where the arrows of one piece diverge.
       return { shape, lx: sx + ux * length * 0.62, ly: sy + uy * length * 0.62, text, wide: 14 + 9.5 * text.length, opacity };
     },
     // ---- pointer ----
@@ -323,7 +323,7 @@ export default {
       if (sq === null || !this.go(sq)) this.chosen = null;
     },
     onCancel() { this.drag = null; this.chosen = null; },
-    // Play the chosen piece to a square; false if that is no legal move.
+    // Play the chosen piece to a square; false if that is not a legal move.
     go(sq) {
       const start = this.chosen + squareName(sq);
       const moves = this.legal.filter((usi) => usi === start || usi === `${start}+`);
@@ -352,7 +352,7 @@ export default {
       this.choice = null;
       this.$emit("move", usi);
     },
-    // The server did not take a move: show what it has.
+    // The server refused the move: show its position again.
     refuse() { this.pending = null; },
     glide({ last }) {
       if (last.from < 0 || window.matchMedia("(prefers-reduced-motion: reduce)").matches) return;
@@ -398,7 +398,7 @@ export default {
       const command = COMMANDS[event.key];
       if (!command) return;
       event.preventDefault();
-      // At once: what is typed next must not be lost on the way to the server.
+      // Without the server, so that what is typed next is not lost.
       if (command === "type") document.querySelector(".kp-typed input")?.focus();
       else this.$emit("command", command);
     },

@@ -1,4 +1,4 @@
-// What the dashboard's plots need besides their data.
+// Formatters, error bars and tooltips of the dashboard's charts.
 window.keisei = (() => {
   const escape = (text) =>
     String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -13,7 +13,7 @@ window.keisei = (() => {
   };
   const percent = (value) => `${+(100 * value).toFixed(1)} %`;
 
-  // A bar from low to high at [x, value, low, high], with caps: one line without lifting the pen.
+  // An error bar from low to high at [x, value, low, high], with caps, as one polyline.
   const bar = (ends, across) => (params, api) => {
     const [low, high] = ends(api);
     const cap = ([x, y], by) => (across ? [x, y + by] : [x + by, y]);
@@ -32,7 +32,7 @@ window.keisei = (() => {
     true,
   );
 
-  // Names come from files: they are text, never markup.
+  // Names come from files: they are escaped, never markup.
   const tip = (unit) => (found) => {
     const points = (Array.isArray(found) ? found : [found]).filter(
       (p) => (p.seriesType === "line" || p.seriesType === "scatter") &&
@@ -62,7 +62,7 @@ window.keisei = (() => {
   };
   const tips = { timestep: tip("plies"), seconds: tip("minutes"), update: tip("updates") };
 
-  // Seconds since 1970 as a date in the visitor's own words.
+  // Seconds since 1970 as a date in the visitor's locale.
   const when = (seconds) =>
     seconds
       ? new Date(1000 * seconds).toLocaleString([], {

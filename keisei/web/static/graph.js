@@ -1,8 +1,8 @@
-// What Black could expect after each move, as a curve; a click goes to a move.
+// Black's expected score after each move, as a curve; a click goes to a move.
 const W = 320, H = 84;
 export default {
   template: `
-  <svg class="kg" :viewBox="'0 0 ${W} ${H}'" preserveAspectRatio="none" role="img" aria-label="Expectation of Black by move"
+  <svg class="kg" :viewBox="'0 0 ${W} ${H}'" preserveAspectRatio="none" role="img" aria-label="Expected score of Black by move"
        @pointerdown="choose" @pointermove="$event.buttons && choose($event)">
     <rect width="${W}" height="${H}" class="kg-back"/>
     <path v-if="values.length" :d="area" class="kg-area"/>

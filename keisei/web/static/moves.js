@@ -1,4 +1,4 @@
-// The list of moves, two to a row; the one that is looked at is marked and kept in sight.
+// The list of moves, two per row; the current one is highlighted and kept in view.
 export default {
   template: `
   <div ref="list" class="km" role="listbox" aria-label="Moves">
@@ -14,7 +14,7 @@ export default {
   props: { moves: Array, cursor: Number, first: Number, end: String },
   computed: {
     cells() {
-      // `first` is 1 where White, who gives a handicap, moves first.
+      // `first` is 1 in handicap games, where White moves first.
       const cells = this.first && this.moves.length ? [{ ply: -1, number: 1, text: "" }] : [];
       this.moves.forEach((text, index) => {
         const place = index + this.first;
@@ -26,10 +26,10 @@ export default {
   watch: { cursor() { this.$nextTick(this.follow); }, moves() { this.$nextTick(this.follow); } },
   mounted() { this.follow(); },
   methods: {
-    follow() { // not scrollIntoView: that would scroll the whole page on a phone
+    follow() { // scrollIntoView would scroll the whole page on a phone
       const list = this.$refs.list, now = list.querySelector(".km-now");
       if (!now) { list.scrollTop = 0; return; }
-      const top = now.offsetTop; // in the list, which is positioned
+      const top = now.offsetTop; // relative to the list, which is positioned
       if (top < list.scrollTop) list.scrollTop = top - 4;
       else if (top + now.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + now.offsetHeight - list.clientHeight + 4;
     },

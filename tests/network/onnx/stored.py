@@ -7,6 +7,7 @@ import torch
 from keisei.config_schema import AppConfig
 from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
+from keisei.network.towers.weights import model_weights
 from keisei.shogi.features import feature_spec
 from tests.network.towers.samples import SMALL
 
@@ -21,10 +22,9 @@ def stored_network(features: str = "core46", **settings: object) -> StoredNetwor
             "evaluation": {"temperature": 0.5, "mate_plies": 3, "ply_limit": 300},
         }
     )
-    spec = feature_spec(features)
-    model = build_model(config.model, spec.num_planes).eval()
+    model = build_model(config.model, feature_spec(features).num_planes)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.2)
     path = Path("runs", "mine", "checkpoints", "step-000000000192")
-    return StoredNetwork(path, model, spec, config, 192, "ab" * 32)
+    return StoredNetwork(path, model_weights(model), config, 192, "ab" * 32)

@@ -10,7 +10,13 @@ import torch
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
 from keisei.network.towers import device as compute_module
-from keisei.network.towers.device import Compute, Probe, choose_compute
+from keisei.network.towers.device import (
+    Compute,
+    Probe,
+    StepSeconds,
+    choose_compute,
+    step_seconds,
+)
 from keisei.network.towers.model import ActorCritic
 from tests.network.towers.samples import positions, small_model
 
@@ -178,31 +184,34 @@ def test_compiled_compiles_when_that_is_chosen_or_faster(
     learning: float | None,
     is_compiled: bool,
 ) -> None:
-    from keisei.benchmark.harness import Rate
-    from keisei.benchmark.network_speed import (
-        COMPILED,
-        LAID_OUT,
-        NAIVE,
-        Batch,
-        PathSpeed,
-    )
-
-    def measure_paths(model: ActorCritic, batch: Batch) -> list[PathSpeed]:
-        rate = Rate((1.0,))
-        speeds = [PathSpeed(NAIVE, rate, rate, 1.0, 1.0), PathSpeed(LAID_OUT, rate, rate, 2.0, 2.0)]
-        if acting is not None and learning is not None:
-            speeds.append(PathSpeed(COMPILED, rate, rate, 2 * acting, 2 * learning))
-        return speeds
-
     compiled: list[ActorCritic] = []
 
-    def compile_forward(model: ActorCritic, *, autocast: object) -> bool:
-        assert autocast == compute.autocast
+    def compile_forward(model: ActorCritic, **context: object) -> bool:
+        """Works, unless there is no speed to measure."""
+        if acting is None:
+            return False
+        assert context == ({"autocast": compute.autocast} if model is ours else {})
         compiled.append(model)
         return True
 
-    monkeypatch.setattr(compute_module, "measure_paths", measure_paths)
+    def step_seconds(model: ActorCritic) -> StepSeconds:
+        assert model is not ours, "its gradients are left alone"
+        if model not in compiled:
+            return StepSeconds(1.0, 1.0)
+        assert acting is not None
+        assert learning is not None
+        return StepSeconds(1.0 / acting, 1.0 / learning)
+
+    monkeypatch.setattr(compute_module, "step_seconds", step_seconds)
     monkeypatch.setattr(compute_module, "compile_forward", compile_forward)
-    compute, model = on_cpu(compile=choice), small_model()
-    assert compute.compiled(model) is model
-    assert compiled == ([model] if is_compiled else [])
+    compute, ours = on_cpu(compile=choice), small_model()
+    assert compute.compiled(ours) is ours
+    assert (ours in compiled) == is_compiled
+
+
+def test_steps_are_timed_and_leave_the_weights_alone() -> None:
+    model = small_model()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    seconds = step_seconds(model)
+    assert 0.0 < seconds.acting < seconds.learning
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())

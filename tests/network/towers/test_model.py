@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from keisei.checkpoints.store import load_model_weights, save_checkpoint
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import ModelError
-from keisei.network.towers.layers import ACTIVATIONS, lay_out
-from keisei.network.towers.model import ActorCritic, Output
-from keisei.network.towers.weights import export_weights, load_weights
+from keisei.network.towers.model import ACTIVATIONS, ActorCritic, ModelOutput, lay_out
+from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
 from tests.network.towers.samples import (
     MODEL_TYPES,
     POLICY_HEADS,
@@ -202,16 +201,23 @@ def test_heads_stay_slim() -> None:
 
 
 @every_combination
-def test_weights_go_through_safetensors(
+def test_weights_go_through_a_checkpoint(
     model_type: str, policy_head: str, value_head: str, tmp_path: Path
 ) -> None:
     settings = {"type": model_type, "policy_head": policy_head, "value_head": value_head}
     model = small_model(**settings)
     lay_out(model, torch.channels_last)
-    save_file(export_weights(model), tmp_path / "weights.safetensors")
+    path = save_checkpoint(
+        tmp_path,
+        timestep=0,
+        update=0,
+        state={"model": model_weights(model)},
+        config_json="",
+        keep=1,
+    )
     torch.manual_seed(1)
     twin = small_model(**settings)
-    assert load_weights(twin, load_file(tmp_path / "weights.safetensors")) == []
+    assert load_weights(twin, weight_tensors(load_model_weights(path)[0])) == []
     for (name, ours), theirs in zip(
         model.state_dict().items(), twin.state_dict().values(), strict=True
     ):
@@ -265,7 +271,7 @@ def stir(model: ActorCritic) -> None:
             parameter.add_(0.1 * torch.randn_like(parameter))
 
 
-def log_probabilities(output: Output, batch: Positions) -> Tensor:
+def log_probabilities(output: ModelOutput, batch: Positions) -> Tensor:
     return output.logits.masked_fill(batch.is_filling, -math.inf).log_softmax(1)
 
 

@@ -1,4 +1,4 @@
-"""Weights on their way: exact, versioned, compressed where wanted."""
+"""Weights arrive exactly, with their version, compressed on request."""
 
 from typing import Any
 
@@ -82,12 +82,12 @@ def test_compression_is_real() -> None:
         {"data": b"1234", "shape": [1], "dtype": "float32", "compressed": True},
     ],
 )
-def test_what_is_no_message_is_refused(message: object) -> None:
-    with pytest.raises(KeiseiError, match="holds no tensor"):
+def test_a_malformed_message_is_refused(message: object) -> None:
+    with pytest.raises(KeiseiError, match="malformed weights message"):
         unpack_tensor(message)  # type: ignore[arg-type]
 
 
-def test_the_newest_weights_are_handed_over() -> None:
+def test_the_newest_weights_are_read() -> None:
     with (
         ModelSynchronizer(weights_of(1)) as learner,
         ModelSynchronizer.attach(weights_of(2), learner.name) as worker,
@@ -97,6 +97,6 @@ def test_the_newest_weights_are_handed_over() -> None:
         assert same(weights_of(1), worker.read(0))
         for version in (1, 2):
             learner.publish(weights_of(10 + version), version)
-        assert worker.read(0) is None, "its place has been taken by version 2"
+        assert worker.read(0) is None, "it has been overwritten by version 2"
         assert same(weights_of(12), worker.read(2))
         assert same(weights_of(11), worker.read(1))

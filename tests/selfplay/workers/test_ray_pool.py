@@ -8,7 +8,7 @@ import secrets
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,7 @@ from keisei.network.model_factory import make_network
 from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats
-from keisei.selfplay.source import GameSource, SelfPlay
-from keisei.selfplay.workers.messages import WorkersFailedError
+from keisei.selfplay.source import GameSource, SelfPlay, WorkersFailedError
 from keisei.selfplay.workers.ray_pool import RaySelfPlay, import_ray
 from keisei.timing import SectionTimer
 from tests.tiny import tiny_config, tiny_trainer
@@ -50,7 +49,7 @@ class Nodes:
         self._others: list[Any] = []
 
     def have(self, number: int) -> None:
-        """Add or kill nodes until there are so many, the head included."""
+        """Add or kill nodes until there are `number`, the head included."""
         while 1 + len(self._others) < number:
             self._others.append(self._cluster.add_node(num_cpus=1, **STORE))
         while 1 + len(self._others) > number:
@@ -58,7 +57,7 @@ class Nodes:
         self._cluster.wait_for_nodes()
 
     def kill_one(self) -> None:
-        """End a node and all of its processes, without a word to the cluster."""
+        """Kill a node with all its processes, without notifying the cluster."""
         self._cluster.remove_node(self._others.pop(), allow_graceful=False)
 
     def shutdown(self) -> None:
@@ -81,7 +80,7 @@ def nodes() -> Iterator[Nodes]:
 
 
 def children() -> set[int]:
-    """The processes that this one has started, where one can tell."""
+    """Return the processes that this one has started, where the system lists them."""
     if not PROCESSES.is_dir():
         return set()
     found = set()
@@ -111,7 +110,7 @@ def network_of(config: AppConfig) -> Network:
 
 
 def fingerprints(experience: Experience) -> list[bytes]:
-    """Each game's plies: positions and moves. A record has bytes of no field: they say nothing."""
+    """Return the plies of each game: positions without the gaps of their records, and moves."""
     fields = [experience.packed[name] for name in ("board", "hands", "ply", "turn")]
     fields.append(experience.actions)
     return [
@@ -120,9 +119,11 @@ def fingerprints(experience: Experience) -> list[bytes]:
     ]
 
 
-def collected(play: GameSource) -> tuple[Experience, RolloutStats]:
+def collected(
+    play: GameSource, is_paused: Callable[[], bool] = lambda: False
+) -> tuple[Experience, RolloutStats]:
     experience = Experience(ROLLOUT_PLIES, 8)
-    return experience, play.collect(experience, SectionTimer())
+    return experience, play.collect(experience, SectionTimer(), is_paused=is_paused)
 
 
 @pytest.mark.soak
@@ -135,9 +136,11 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
     alone = SelfPlay(config, network, games=8, threads=1)
     with RaySelfPlay(config, local_cpus=1) as together:
         for update in range(2):
-            together.take_weights(network, update)
+            together.sync_weights(network, update)
             expected, expected_stats = collected(alone)
-            experience, stats = collected(together)
+            pauses = iter([True, True])
+            experience, stats = collected(together, is_paused=lambda: next(pauses, False))  # noqa: B023
+            assert next(pauses, None) is None, "it waited until the pause was over"
             assert fingerprints(experience) == fingerprints(expected)
             assert (experience.ends == expected.ends).all()
             assert np.allclose(experience.values, expected.values, atol=1e-5)
@@ -148,7 +151,7 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
             assert len({worker.process for worker in stats.workers}) == 2
 
 
-def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: Nodes) -> None:
+def test_a_lost_node_costs_its_games_and_a_new_node_is_used(nodes: Nodes) -> None:
     nodes.have(2)
     config = config_for(nodes, "parallel.num_workers=auto", "parallel.max_failures=0")
     network = network_of(config)
@@ -156,7 +159,7 @@ def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: N
     lags = []
     with RaySelfPlay(config, local_cpus=1) as play:
         for update in range(6):
-            play.take_weights(network, update)
+            play.sync_weights(network, update)
             if update == 2:
                 nodes.kill_one()
             experience, stats = collected(play)
@@ -175,23 +178,23 @@ def test_a_node_that_dies_costs_its_games_and_a_node_that_joins_is_used(nodes: N
         nodes.have(2)
         while not (len(stats.workers) == 2 and all(worker.plies for worker in stats.workers)):
             update += 1
-            play.take_weights(network, update)
+            play.sync_weights(network, update)
             experience, stats = collected(play)
             seen.update(fingerprints(experience))
             lags.append(stats.lag)
-    assert max(seen.values()) == 1, "no game was handed over twice"
+    assert max(seen.values()) == 1, "no game was collected twice"
     assert lags[0] == 0
     assert max(lags) == 1
 
 
 @pytest.mark.soak
-def test_workers_without_a_place_are_not_waited_for(nodes: Nodes) -> None:
+def test_workers_without_a_node_are_not_waited_for(nodes: Nodes) -> None:
     nodes.have(1)
     config = config_for(nodes, "parallel.num_workers=4", "parallel.max_lag=2")
     network = network_of(config)
     with RaySelfPlay(config, local_cpus=1) as play:
         for update in range(3):
-            play.take_weights(network, update)
+            play.sync_weights(network, update)
             experience, stats = collected(play)
             assert len(set(fingerprints(experience))) == 8
             assert stats.lag <= 2
@@ -205,12 +208,12 @@ def test_a_worker_that_hangs_is_replaced(nodes: Nodes) -> None:
     config = config_for(nodes, "parallel.num_workers=1", "parallel.hang_seconds=6")
     network = network_of(config)
     with RaySelfPlay(config, local_cpus=1) as play:
-        play.take_weights(network, 0)
+        play.sync_weights(network, 0)
         hanging = collected(play)[1].workers[0].process
         os.kill(hanging, signal.SIGSTOP)
         processes = set()
         for update in (1, 2, 3):
-            play.take_weights(network, update)
+            play.sync_weights(network, update)
             processes |= {worker.process for worker in collected(play)[1].workers}
         assert play.failures >= 1
         assert processes - {hanging}
@@ -226,7 +229,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback(
         update={"model": good.model.model_copy(update={"type": "no such network"})}
     )
     with RaySelfPlay(broken, local_cpus=1) as play:
-        play.take_weights(network_of(good), 0)
+        play.sync_weights(network_of(good), 0)
         with pytest.raises(WorkersFailedError, match="no such network"):
             collected(play)
         assert play.failures == 2
@@ -234,7 +237,7 @@ def test_a_worker_that_cannot_build_its_model_stops_the_run_with_its_traceback(
 
 
 class Steps(Callback):
-    """Remembers the metrics of all steps."""
+    """Keeps the metrics of all steps."""
 
     def __init__(self) -> None:
         self.metrics: list[dict[str, float]] = []
@@ -262,20 +265,20 @@ def test_a_run_starts_ray_by_itself_and_leaves_nothing_behind(nodes: Nodes, tmp_
     assert children() == before
 
 
-def test_a_cluster_that_is_not_there() -> None:
+def test_a_cluster_that_cannot_be_reached() -> None:
     pytest.importorskip("ray", reason="Ray is an extra")
     config = tiny_config("parallel.backend=ray", "parallel.ray_address=127.0.0.1:1")
     with pytest.raises(KeiseiError, match=r"cannot join the Ray cluster at '127.0.0.1:1'"):
         RaySelfPlay(config, local_cpus=1)
 
 
-def test_games_must_be_shared_fairly() -> None:
+def test_games_must_be_divided_evenly() -> None:
     config = tiny_config("parallel.backend=ray", "parallel.num_workers=3")
     with pytest.raises(KeiseiError, match="must be a multiple"):
         RaySelfPlay(config, local_cpus=1)
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(KeiseiError, match=r'pip install "keisei\[ray\]"'):
         RaySelfPlay(tiny_config("parallel.backend=ray"), local_cpus=1)

@@ -1,4 +1,4 @@
-"""The Gymnasium environment of one game: Gymnasium's checker, and what it says."""
+"""The Gymnasium environment of one game: Gymnasium's checker, observations, rewards, errors."""
 
 import pickle
 from typing import Any
@@ -177,7 +177,7 @@ def test_calls_in_the_wrong_order_are_refused() -> None:
 
 
 def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="illegal='ignore': it is one of lose, raise"):
+    with pytest.raises(ValueError, match="illegal='ignore': it must be one of lose, raise"):
         ShogiEnv(illegal="ignore")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="render mode 'rgb_array'"):
         ShogiEnv(render_mode="rgb_array")

@@ -1,4 +1,4 @@
-"""The Gymnasium vector environment, above all against Gymnasium's own vector of single ones."""
+"""The Gymnasium vector environment, compared with Gymnasium's own vector of single ones."""
 
 from typing import Any
 
@@ -234,7 +234,7 @@ def test_what_is_no_action_at_all_always_raises() -> None:
             envs.step([legal, number])
         with pytest.raises(IllegalMoveError, match=f"game 1: action {number} is out of range"):
             envs.step([0, number])
-    with pytest.raises(ValueError, match="2 whole numbers"):
+    with pytest.raises(ValueError, match="2 integers"):
         envs.step([legal])
     assert envs.games.game(0).ply == 0
 
@@ -242,7 +242,7 @@ def test_what_is_no_action_at_all_always_raises() -> None:
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="illegal='ignore'"):
         ShogiVectorEnv(1, illegal="ignore")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="render mode 'human': there are ansi, svg"):
+    with pytest.raises(ValueError, match="render mode 'human': it must be one of ansi, svg"):
         ShogiVectorEnv(1, render_mode="human")
     with pytest.raises(ValueError, match="num_games is 0"):
         ShogiVectorEnv(0)

@@ -1,4 +1,4 @@
-"""The PettingZoo environment: its conformance suites, and what it says against `ShogiGame`."""
+"""The PettingZoo environment: conformance suites, and comparison with `ShogiGame`."""
 
 import copy
 import pickle
@@ -30,7 +30,7 @@ BARE_KINGS = "4k4/9/9/9/9/9/9/9/4K4 b - 1"
 
 mapper = PolicyOutputMapper()
 
-REMARKS = {
+WARNINGS = {
     # api_test spares its own board games these two by name.
     "Observation is not a NumPy array",
     "Observation space for each agent probably should be gymnasium.spaces.box or "
@@ -38,9 +38,9 @@ REMARKS = {
     # It looks at the observation of an agent whose game is over.
     "Action mask numpy array is all zeros (no legal actions).",
     # It passes an option of no environment.
-    "reset knows no option 'options'; there is 'start'",
+    "unknown option of reset: 'options'; the only one is 'start'",
 }
-"""What `api_test` remarks on any environment whose observations are dictionaries."""
+"""Warnings of `api_test` for every environment whose observations are dictionaries."""
 
 
 def started(start: str = STARTPOS_SFEN, **settings: Any) -> ShogiAECEnv:
@@ -62,7 +62,7 @@ def test_api(make: Any) -> None:
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
         api_test(make(ply_limit=120, opening_plies=3), num_cycles=1000)
-    assert {str(remark.message) for remark in remarks} <= REMARKS
+    assert {str(remark.message) for remark in remarks} <= WARNINGS
 
 
 @pytest.mark.parametrize("make", [shogi_v0.env, shogi_v0.raw_env])
@@ -194,17 +194,17 @@ def test_a_side_that_may_declare_wins_at_once_unless_that_is_off() -> None:
     assert not any(env.terminations.values())
 
 
-def test_both_agents_are_told_and_leave() -> None:
+def test_both_agents_get_their_rewards_and_leave() -> None:
     env = shogi_v0.env()
     env.reset(options={"start": MATE_IN_ONE})
     env.step(mapper.index(Move.from_usi("G*5b"), Color.BLACK))
-    told = {}
+    rewards = {}
     for agent in env.agent_iter():
         _, reward, termination, _, _ = env.last()
         assert termination
-        told[agent] = reward
+        rewards[agent] = reward
         env.step(None)
-    assert told == {"black_0": 1.0, "white_0": -1.0}
+    assert rewards == {"black_0": 1.0, "white_0": -1.0}
     assert env.agents == []
     env.reset()
     assert env.agents == ["black_0", "white_0"]
@@ -224,7 +224,7 @@ def test_seeds_decide_openings() -> None:
         env.reset(seed=seed)
         found = [env.game.usi_position()]
         for _ in range(3):
-            env.reset()  # goes on with the same generator
+            env.reset()  # continues with the same generator
             found.append(env.game.usi_position())
         return found
 
@@ -232,9 +232,11 @@ def test_seeds_decide_openings() -> None:
     assert len(set(openings(1) + openings(2))) == 8
 
 
-def test_an_option_that_does_not_exist_is_remarked_on() -> None:
+def test_an_unknown_option_gives_a_warning() -> None:
     env = ShogiAECEnv()
-    with pytest.warns(UserWarning, match="no option 'sfen'; there is 'start'"):
+    with pytest.warns(
+        UserWarning, match="unknown option of reset: 'sfen'; the only one is 'start'"
+    ):
         env.reset(options={"sfen": MATE_IN_ONE})
 
 
@@ -279,7 +281,9 @@ def test_illegal_actions_lose_in_the_wrapped_environment() -> None:
 
 
 def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="render mode 'rgb_array': there are human, ansi, svg"):
+    with pytest.raises(
+        ValueError, match="render mode 'rgb_array': it must be one of human, ansi, svg"
+    ):
         ShogiAECEnv(render_mode="rgb_array")
     with pytest.raises(ValueError, match="core47"):
         ShogiAECEnv(features="core47")

@@ -32,7 +32,7 @@ _CROWD = (
 def random_moves(
     rng: random.Random, start: Diagram = STARTPOS, plies: int = 120, stem: Sequence[Move] = ()
 ) -> list[Move]:
-    """Legal moves, the first of them given, to the end of the game or of our patience."""
+    """Random legal moves, the first of them given, up to the end of the game or a limit."""
     game = ShogiGame(start)
     for move in stem:
         game.push(move)
@@ -110,12 +110,12 @@ _KIF_ENDINGS = [
 
 
 def without_times(record: GameRecord) -> GameRecord:
-    """What KI2 can hold of a record."""
+    """The part of a record that KI2 can store."""
     moves = [replace(recorded, seconds=None) for recorded in record.moves]
     result = None if record.result is None else replace(record.result, seconds=None)
     return replace(record, moves=moves, result=result)
 
 
 def without_bookmarks(record: GameRecord) -> GameRecord:
-    """What CSA can hold of a record without variations."""
+    """The part of a record without variations that CSA can store."""
     return replace(record, moves=[replace(recorded, bookmark="") for recorded in record.moves])

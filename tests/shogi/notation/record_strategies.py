@@ -75,7 +75,7 @@ def _recorded(draw: st.DrawFn, moves: list[Move]) -> list[RecordedMove]:
 
 
 def kept(record: GameRecord, format_name: str) -> GameRecord:
-    """What a format can hold of a record."""
+    """The part of a record that a format can store."""
     if format_name == "CSA":
         moves = [replace(recorded, bookmark="") for recorded in record.moves]
         start = replace(record.start, move_number=1)

@@ -1,4 +1,4 @@
-"""Game files: suffixes, encodings, and that nobody ever sees half a file."""
+"""Game files: suffixes, encodings, atomic writes, and files of USI lines."""
 
 import random
 from pathlib import Path
@@ -9,13 +9,16 @@ from keisei.errors import KeiseiError, NotationError
 from keisei.shogi.notation.csa import write_csa
 from keisei.shogi.notation.files import (
     SUFFIXES,
+    USI_SUFFIXES,
     load_game,
     load_games,
+    read_usi,
     save_game,
     save_games,
 )
 from keisei.shogi.notation.kif import write_kif
 from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.sfen import format_sfen
 from tests.shogi.notation.random_records import (
     random_record,
     without_bookmarks,
@@ -23,7 +26,7 @@ from tests.shogi.notation.random_records import (
 )
 
 NAMES = {"black": "髙橋 太郎", "white": "ボタン～", "event": "①回戦"}
-"""Characters that Windows has in its Shift-JIS and the standard has not."""
+"""Characters of the Shift-JIS of Windows that the standard lacks."""
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ def record() -> GameRecord:
 
 
 def kept(record: GameRecord, suffix: str) -> GameRecord:
-    """What the files of a suffix can hold of a record."""
+    """The part of a record that files of a suffix can store."""
     if suffix == ".csa":
         return without_bookmarks(record)
     return without_times(record) if suffix.startswith(".ki2") else record
@@ -118,7 +121,7 @@ def test_a_character_that_shift_jis_lacks(tmp_path: Path) -> None:
 
 def test_unknown_encodings(tmp_path: Path, record: GameRecord) -> None:
     for encoding in ("utf-16", "klingon"):
-        with pytest.raises(NotationError, match=f"'{encoding}' is no encoding of game files"):
+        with pytest.raises(NotationError, match=f"'{encoding}' is not an encoding of game files"):
             save_game(record, tmp_path / "game.csa", encoding)
 
 
@@ -172,3 +175,43 @@ def test_a_failed_write_leaves_the_old_file(
         save_game(GameRecord(), path)
     assert path.read_text(encoding="utf-8") == write_kif(record)
     assert list(tmp_path.iterdir()) == [path]
+
+
+ENDGAME = "4k4/9/4P4/9/9/9/9/9/4K4 b G 41"
+USI_LINES = f"""\
+# two games
+position startpos moves 7g7f 3c3d 8h2b+
+
+sfen {ENDGAME} moves G*5b   # mate
+"""
+
+
+def test_a_usi_line_is_a_game() -> None:
+    first, second = read_usi(USI_LINES)
+    assert [move.usi for move in first.main_line] == ["7g7f", "3c3d", "8h2b+"]
+    assert format_sfen(second.start) == ENDGAME
+    assert [move.usi for move in second.main_line] == ["G*5b"]
+
+
+@pytest.mark.parametrize("suffix", USI_SUFFIXES)
+def test_usi_files(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"games{suffix.upper()}"
+    path.write_text(USI_LINES, encoding="utf-8-sig")
+    assert load_games(path) == read_usi(USI_LINES)
+    with pytest.raises(NotationError, match=r"ends in one of \.csa .*; \.sfen and \.usi can be"):
+        save_game(GameRecord(), path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: there is no game"),
+        ("# nothing", "line 1: there is no game"),
+        ("\nstartpos moves 7g7f hello", "line 2, column 21: move 2 of the list: 'hello'"),
+        ("startpos moves 7g7e", "line 1, column 1: move 1, 7g7e: .*cannot go"),
+        ("startpos\n4k4/9 b - 1", "line 2, column 1: the board has 2 ranks"),
+    ],
+)
+def test_faults_in_usi_lines_have_a_place(text: str, message: str) -> None:
+    with pytest.raises(NotationError, match=message):
+        read_usi(text)

@@ -1,4 +1,4 @@
-"""KI2: how the Japan Shogi Association tells pieces apart, and what readers must understand."""
+"""KI2: disambiguation by the rules of the Japan Shogi Association, and lenient reading."""
 
 import contextlib
 import itertools
@@ -10,11 +10,11 @@ import pytest
 from keisei.errors import IllegalPositionError, NotationError
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.ki2 import format_move, origins, read_ki2, write_ki2
-from keisei.shogi.notation.reader import Replay
 from keisei.shogi.notation.record import (
     Ending,
     GameRecord,
     RecordedMove,
+    Replay,
     Result,
     Variation,
 )
@@ -166,7 +166,7 @@ def turn(usi: str) -> str:
 
 
 def with_king(board: str, king: str, side: str) -> str:
-    """The position with a king where nothing attacks it and it is in nobody's way."""
+    """The position with a king where nothing attacks it and it blocks nothing."""
     ranks = board.split("/")
     for row, column in itertools.product(range(9), range(9)):
         if ranks[row] == "9":
@@ -282,7 +282,7 @@ def test_an_illegal_last_move_that_lost_the_game(foul: str, ending: str) -> None
 @pytest.mark.parametrize(
     ("line", "column", "message", "text"),
     [
-        (1, 6, "it is White's turn: △ is expected, not ▲", "▲７六歩 ▲２六歩"),
+        (1, 6, "it is White's turn: expected △, not ▲", "▲７六歩 ▲２六歩"),
         (1, 2, "７五歩: no 歩 can legally go there", "▲７五歩"),
         (1, 2, "５五角: no 角 can legally go there", "▲５五角"),
         (1, 1, "▲５五角打 is illegal: B*5e: Black has no bishop in hand", "▲５五角打"),
@@ -315,7 +315,7 @@ def test_faults(line: int, column: int, message: str, text: str) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_reach_agrees_with_the_rules(seed: int) -> None:
-    """What reaches a square by its movement is legal, or forbidden by king safety alone."""
+    """A move of a piece that reaches a square is legal, or exposes the king."""
     start = crowded_start(random.Random(seed))
     game = ShogiGame(start)
     legal = {(move.from_square, move.to_square) for move in game.legal_moves}

@@ -1,4 +1,4 @@
-"""KIF: headers, diagrams, moves, variations, and what is said about faulty files."""
+"""KIF: headers, diagrams, moves, variations, and the errors for faulty files."""
 
 import pytest
 
@@ -300,16 +300,16 @@ class TestDiagrams:
             (
                 5,
                 2,
-                "is no square; ' ・', ' 歩' or 'v歩'",
+                "is not a square; expected ' ・', ' 歩' or 'v歩'",
                 "| ・ ・ ・ ・ ・ ・ ・v桂v玉",
                 "|x・ ・ ・ ・ ・ ・ ・v桂v玉",
             ),
-            (5, 16, "is no square", "v桂v玉|一", "ww・|一"),
-            (5, 19, "stands between two", "v桂v玉|一", "v桂v玉"),
+            (5, 16, "is not a square", "v桂v玉|一", "ww・|一"),
+            (5, 19, "must be between two", "v桂v玉|一", "v桂v玉"),
             (12, 1, "the diagram has 8 ranks", "| ・ ・ ・ ・ ・ ・ ・ ・ ・|九\n", ""),
             (14, 1, "a tenth rank", "|九\n", "|九\n| ・ ・ ・ ・ ・ ・ ・ ・ ・|十\n"),
-            (15, 7, "'王　銀2' is no piece in hand", "金　銀", "王　銀"),
-            (15, 7, "is no piece in hand", "金　銀", "金二十　銀"),
+            (15, 7, "'王　銀2' is not a piece in hand", "金　銀", "王　銀"),
+            (15, 7, "is not a piece in hand", "金　銀", "金二十　銀"),
             (
                 13,
                 1,
@@ -452,7 +452,7 @@ def test_closing_lines_are_not_asked_where_a_word_has_said_it() -> None:
         ),
         (2, 1, "this is move 2, not 3", "1 ７六歩(77)\n3 ３四歩(33)"),
         (1, 3, "同 (the same square) needs a move before it", "1 同　歩(77)"),
-        (2, 3, "同 says the same square as before", "1 ７六歩(77)\n2 ３四同歩(33)"),
+        (2, 3, "同 means the target of the move before", "1 ７六歩(77)\n2 ３四同歩(33)"),
         (1, 3, "a square such as ７六, or 同, expected, not 'abc'", "1 abc"),
         (1, 5, "a piece such as 歩 or 成銀 expected, not '石(77)'", "1 ７六石(77)"),
         (1, 6, "the origin in brackets, as in (77), or 打 expected", "1 ７六歩"),
@@ -461,20 +461,25 @@ def test_closing_lines_are_not_asked_where_a_word_has_said_it() -> None:
         (1, 6, "Black has no piece on 55", "1 ７六歩(55)"),
         (1, 6, "Black has no piece on 33", "1 ７六歩(33)"),
         (1, 5, "the piece on 77 is 歩, not 金", "1 ７六金(77)"),
-        (1, 6, "the piece goes nowhere", "1 ７七歩(77)"),
+        (1, 6, "the piece is already on this square", "1 ７七歩(77)"),
         (1, 3, "neither 7g nor 7f is in the promotion zone", "1 ７六歩成(77)"),
         (1, 3, "Black has no bishop in hand", "1 ５五角打"),
         (1, 5, "打 drops a piece from the hand, unpromoted", "1 ５五馬打"),
         (1, 5, "打 drops a piece from the hand, unpromoted", "1 ５五角成打"),
         (1, 11, "'junk' after the move; only a time", "1 ７六歩(77) junk"),
         (1, 11, "after the move", "1 ７六歩(77) (x)"),
-        (1, 11, "6000000 seconds; no move takes longer", "1 ７六歩(77) (99999:60)"),
-        (1, 3, "it is Black's turn: ▲ is expected, not △", "1 △７六歩(77)"),
+        (1, 11, "6000000 seconds; a move can take at most", "1 ７六歩(77) (99999:60)"),
+        (1, 3, "it is Black's turn: expected ▲, not △", "1 △７六歩(77)"),
         (2, 1, "the game ended before this (resignation)", "1 投了\n2 ７六歩(77)"),
         (2, 1, "the number of a move expected, not '先手：A'", "1 ７六歩(77)\n先手：A"),
         (2, 1, "is neither a header such as 先手：名前 nor a move", "先手：A\nhello"),
-        (2, 1, "'王様落' is no handicap; these are: 平手 香落ち", "先手：A\n手合割：王様落"),
-        (1, 1, "手番：だれか; 先手 or 後手 is expected", "手番：だれか"),
+        (
+            2,
+            1,
+            "'王様落' is not a handicap; expected one of 平手 香落ち",
+            "先手：A\n手合割：王様落",
+        ),
+        (1, 1, "手番：だれか; expected 先手 or 後手", "手番：だれか"),
         (
             2,
             4,
@@ -482,7 +487,7 @@ def test_closing_lines_are_not_asked_where_a_word_has_said_it() -> None:
             "1 ７六歩(77)\n変化：3手",
         ),
         (1, 4, "a variation at move 0", "変化：0手"),
-        (2, 1, "something like まで98手で後手の勝ち is expected", "1 ７六歩(77)\nまで1手で満足"),
+        (2, 1, "expected something like まで98手で後手の勝ち", "1 ７六歩(77)\nまで1手で満足"),
         (
             2,
             1,
@@ -498,7 +503,7 @@ def test_faults(line: int, column: int, message: str, text: str) -> None:
 
 
 class TestFouls:
-    """An illegal move that lost the game stands in the file, and is not among the moves."""
+    """An illegal move that lost the game is in the file, but not among the moves."""
 
     FOUL = "1 ７六歩(77)\n2 ３五歩(33) ( 0:07/00:00:07)\n"
     REASON = "3c3e: a pawn cannot go from 3c to 3e"
@@ -579,7 +584,7 @@ def test_headers_that_cannot_be_written(headers: dict[str, str]) -> None:
 
 
 def test_variations_follow_the_order_of_the_file() -> None:
-    """Deep branches come first; the mark + stands where another move follows further down."""
+    """Deep branches come first; the mark + is where another move follows further down."""
     text = "\n".join(
         [
             *("1 ７六歩(77)+", "2 ３四歩(33)", "3 ２六歩(27)+"),

@@ -10,11 +10,11 @@ from keisei.shogi.notation.csa import read_csa, write_csa
 from keisei.shogi.notation.japanese import HANDICAPS
 from keisei.shogi.notation.ki2 import format_move, origins, read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
-from keisei.shogi.notation.reader import Replay
 from keisei.shogi.notation.record import (
     STARTPOS,
     Ending,
     GameRecord,
+    Replay,
     Result,
 )
 from keisei.shogi.notation.sfen import format_sfen

@@ -122,7 +122,7 @@ ENDINGS = {
     Termination.PLY_LIMIT: (Ending.MAX_MOVES, None),
     Termination.ILLEGAL_MOVE: (Ending.ILLEGAL_MOVE, Color.BLACK),
 }
-"""How records call each outcome, and who can have won so, with White to move."""
+"""The ending and the winner of each termination, with White to move."""
 
 
 @pytest.mark.parametrize("termination", Termination)
@@ -158,7 +158,7 @@ def test_a_declared_win_is_recorded() -> None:
     ],
 )
 def test_an_outcome_has_to_fit_the_side_to_move(outcome: Outcome) -> None:
-    with pytest.raises(ValueError, match="cannot be with White to move"):
+    with pytest.raises(ValueError, match="impossible with White to move"):
         GameRecord.from_game(ShogiGame("startpos moves 7g7f"), outcome)
 
 
@@ -217,9 +217,9 @@ def test_moments(text: str, moment: date | None) -> None:
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), MAX_SECONDS + 1, 1e8])
 def test_impossible_times_are_refused(seconds: float) -> None:
-    with pytest.raises(ValueError, match="a time is from 0 to 5999999"):
+    with pytest.raises(ValueError, match="a time must be from 0 to 5999999"):
         RecordedMove(Move.from_usi("7g7f"), seconds)
-    with pytest.raises(ValueError, match="a time is from 0 to 5999999"):
+    with pytest.raises(ValueError, match="a time must be from 0 to 5999999"):
         Result(Ending.RESIGNATION, seconds)
 
 

@@ -95,7 +95,7 @@ def test_time_limits_come_back(limit: TimeLimit) -> None:
 
 
 def test_late_starts_and_long_times_come_back() -> None:
-    """What readers once refused: five digits of moves, the longest time there is."""
+    """Once refused by readers: move numbers of five digits, and the maximum time."""
     start = parse_sfen("4k4/9/9/9/9/9/9/9/4K4 b - 30000")
     move = RecordedMove(Move.from_usi("5i5h"), float(MAX_SECONDS))
     record = GameRecord(start, [move], result=Result(Ending.TIME_UP, float(MAX_SECONDS)))

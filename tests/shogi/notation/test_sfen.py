@@ -57,8 +57,8 @@ def test_liberal_input() -> None:
         ("lnsgkgsnl/1r5b1/ppppppppp/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1", 1, "has 8 ranks"),
         ("lnsgkgsnl/1r5b1/ppppp+gppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1", 22, "'+g' is neither"),
         ("4k4/9/9/9/9/9/9/9/4K4 x - 1", 23, "'b' or 'w'"),
-        ("4k4/9/9/9/9/9/9/9/4K4 b 2K 1", 25, "'2' is no piece in hand"),
-        ("4k4/9/9/9/9/9/9/9/4K4 b P+P 1", 26, "'+' is no piece in hand"),
+        ("4k4/9/9/9/9/9/9/9/4K4 b 2K 1", 25, "'2' is not a piece in hand"),
+        ("4k4/9/9/9/9/9/9/9/4K4 b P+P 1", 26, "'+' is not a piece in hand"),
         ("4k4/9/9/9/9/9/9/9/4K4 b - one", 27, "not a move number"),
     ],
 )
@@ -91,7 +91,7 @@ def test_position_commands() -> None:
         f"position sfen {format_sfen(parse_sfen(MATSURI))} moves 5a5b",
     ):
         assert format_position(*parse_position(text)) == text
-    with pytest.raises(NotationError, match="only 'moves' may follow"):
+    with pytest.raises(NotationError, match="only 'moves' can follow"):
         parse_position("startpos 7g7f")
 
 
@@ -102,13 +102,13 @@ def test_position_commands() -> None:
         ("sfen 4k4/9/9/9/9/9/9/9/4K4 x - 1", "x", "'b' or 'w'"),
         ("position sfen 4k4/9/9/9/9/9/9/9/4K4 x - 1", "x", "'b' or 'w'"),
         ("  position   sfen  4k4/9/9/9/9/9/9/9/4K4   x - 1", "x", "'b' or 'w'"),
-        ("position\tsfen\n4k4/9/9/9/9/9/9/9/4K4\u3000b  !  1", "!", "no piece in hand"),
+        ("position\tsfen\n4k4/9/9/9/9/9/9/9/4K4\u3000b  !  1", "!", "not a piece in hand"),
         ("position sfen 4k4/9/9/9/?8/9/9/9/4K4 b - 1 moves 5i5h", "?", "'?' is neither"),
         ("position  startpos  then 7g7f", "then", "'then' after 'startpos'"),
         ("startpos moves  7g7f  3c3d 2g", "2g", "move 3 of the list: '2g' is not a USI move"),
         ("position startpos moves K*5e", "K*5e", "move 1 of the list: 'K*5e': only P L N"),
         (f"position sfen {MATSURI} moves 5a5b 5j5i", "5j5i", "move 2 of the list: '5j' is not"),
-        ("startpos moves 7g7f 5e5e", "5e5e", "move 2 of the list: '5e5e' goes nowhere"),
+        ("startpos moves 7g7f 5e5e", "5e5e", "move 2 of the list: '5e5e': origin and target"),
         ("startpos moves 7g7f moves", "moves", "move 2 of the list: 'moves' is not"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: runs that train meanwhile, and visitors who want too much."""
+"""The dashboard in a real browser: runs that are training, and attempts to read other files."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from keisei.system import write_atomically
 from tests.evaluation.test_results import Nobody
 from tests.runs.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.training.fake_run import random_record
-from tests.web.conftest import PHONE, OpenPage, Server, visits
+from tests.web.conftest import PHONE, OpenPage, Server, open_pages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -89,7 +89,7 @@ def server(root: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    with visits(browser, server, ".k-card:visible") as open_page:
+    with open_pages(browser, server, ".k-card:visible") as open_page:
         yield open_page
 
 
@@ -113,7 +113,7 @@ def test_runs_are_listed_and_compared(open_page: OpenPage) -> None:
     assert "vs greedy" in page.locator(".d-table thead").inner_text()
     first.locator(".q-checkbox").click()
     wait_for_number(page, LINES, 1)
-    page.wait_for_url("**runs=second&**")  # the choice can be passed on
+    page.wait_for_url("**runs=second&**")  # the choice is part of the address
     page.get_by_text("minutes", exact=True).click()
     page.wait_for_url("**x=seconds")
     page.reload()
@@ -184,7 +184,7 @@ def test_a_sample_game_is_played_through(open_page: OpenPage) -> None:
     page.wait_for_selector(".d-viewer .shogi-piece", state="attached")
     last = page.locator(".d-viewer .d-hint").inner_text()
     assert "network (Black) - greedy (White)" in last
-    page.get_by_label("back").click()
+    page.get_by_label("Previous move").click()
     page.wait_for_function(
         "text => document.querySelector('.d-viewer .d-hint').innerText !== text", arg=last
     )
@@ -210,7 +210,7 @@ def test_pages_fit_a_phone(open_page: OpenPage, path: str, dark: bool) -> None:
 
 @not_on_windows
 def test_names_are_text(open_page: OpenPage, root: Path) -> None:
-    """A run's directory and an opponent that are named like markup."""
+    """A run and an opponent whose names are markup."""
     page = open_page()
     page.locator(".d-table a", has_text=EVIL).click()
     page.wait_for_url("**/run/**")
@@ -237,7 +237,7 @@ TRICKS = [
 
 @pytest.mark.parametrize("path", TRICKS)
 def test_no_trick_reads_a_file_outside_the_folder(server: Server, path: str) -> None:
-    status, text = server.ask(path)
+    status, text = server.request(path)
     assert status in (200, 404), status
     assert SECRET not in text
     assert "root:" not in text
@@ -246,7 +246,7 @@ def test_no_trick_reads_a_file_outside_the_folder(server: Server, path: str) -> 
 @not_on_windows
 def test_links_are_named_but_not_followed(open_page: OpenPage) -> None:
     page = open_page()
-    page.get_by_text("Left out, since links may lead anywhere: link").wait_for()
+    page.get_by_text("Symbolic links are not followed: link").wait_for()
     assert number(page, 'a[href="/run/link"]') == 0
     page.goto(page.url.partition("?")[0] + "run/bad")
     page.wait_for_selector(".d-state.d-broken")
@@ -257,7 +257,7 @@ def test_an_empty_folder_says_what_to_do_and_waits(browser: "Browser", tmp_path:
     server = Server("dashboard", str(tmp_path), "--token", "the-secret-token")
     page = browser.new_page()
     try:
-        assert server.ask("/")[0] == 401, "with a token, others are not let in"
+        assert server.request("/")[0] == 401, "a token is required"
         page.goto(server.address)
         page.get_by_text("keisei train", exact=True).wait_for()
         page.goto(server.address.partition("?")[0] + "ladder")

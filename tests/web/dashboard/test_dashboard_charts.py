@@ -1,4 +1,4 @@
-"""The plots of the dashboard, as what is handed to ECharts."""
+"""The dashboard's charts, as options of ECharts."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from keisei.web.dashboard.overview_page import trend_points
 from keisei.web.dashboard.run_panels import worker_table
 
 EVIL = ":renderItem"
-"""A name out of a file that would be code if it became a key."""
+"""A name from a file that would be run as code if it became a key."""
 
 
 def curve(*values: float) -> Curve:
@@ -52,7 +52,7 @@ def keys(tree: Any) -> Iterator[str]:
 def every_chart(name: str) -> list[charts.Options]:
     ratings = RunRatings("random", (CheckpointRating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
     return [
-        charts.curve_chart([charts.Line(name, "red", curve(1.0, 2.0))], "timestep"),
+        charts.curve_chart([charts.ChartLine(name, "red", curve(1.0, 2.0))], "timestep"),
         charts.strength_chart(
             [(name, "red", evaluations(0.5, opponent=name), name)],
             "update",
@@ -68,7 +68,7 @@ def every_chart(name: str) -> list[charts.Options]:
 
 
 def test_names_never_become_code() -> None:
-    """NiceGUI takes keys that begin with a colon for JavaScript: all of them are ours."""
+    """NiceGUI runs values of keys that begin with a colon as JavaScript: none comes from a file."""
     for ours, theirs in zip(every_chart("a"), every_chart(EVIL), strict=True):
         code = [key for key in keys(ours) if key.startswith(":")]
         assert code == [key for key in keys(theirs) if key.startswith(":")]
@@ -79,15 +79,15 @@ def test_all_of_it_is_json() -> None:
         assert json.loads(json.dumps(options, allow_nan=False)) == options
 
 
-def test_nothing_to_show_is_no_error() -> None:
+def test_charts_without_data() -> None:
     empty = Curve(*(np.empty(0) for _ in range(4)))
-    nobody = RunRatings("random", (), ())
+    empty_ratings = RunRatings("random", (), ())
     for options in (
-        charts.curve_chart([charts.Line("a", "red", empty)], "timestep"),
+        charts.curve_chart([charts.ChartLine("a", "red", empty)], "timestep"),
         charts.curve_chart([], "timestep"),
         charts.strength_chart([], "timestep"),
         charts.strength_chart([("a", "red", [], "greedy")], "timestep"),
-        charts.elo_chart([("a", "red", nobody)]),
+        charts.elo_chart([("a", "red", empty_ratings)]),
         charts.bands_chart(np.empty(0), np.empty((0, 2)), ["a", "b"], ["red", "blue"], "update"),
         charts.ladder_chart([]),
     ):
@@ -95,7 +95,7 @@ def test_nothing_to_show_is_no_error() -> None:
 
 
 def test_a_curve_is_drawn_with_its_extremes() -> None:
-    options = charts.curve_chart([charts.Line("KL", "red", curve(1.0, 3.0))], "seconds")
+    options = charts.curve_chart([charts.ChartLine("KL", "red", curve(1.0, 3.0))], "seconds")
     by_id = {series.get("id"): series for series in options["series"]}
     assert by_id["low"]["data"] == [[1 / 60, 0.0], [2 / 60, 2.0]] or by_id["low"]["data"] == [
         [round(1 / 60, 6), 0.0],
@@ -107,9 +107,9 @@ def test_a_curve_is_drawn_with_its_extremes() -> None:
     assert [point[1:] for point in line["data"]] == [[1.0, 0.0, 3.0], [3.0, 2.0, 5.0]]
 
 
-def test_several_runs_share_a_plot() -> None:
+def test_several_runs_share_a_chart() -> None:
     options = charts.curve_chart(
-        [charts.Line(name, "red", curve(1.0)) for name in ("one", "two")], "update"
+        [charts.ChartLine(name, "red", curve(1.0)) for name in ("one", "two")], "update"
     )
     assert [series["name"] for series in options["series"]] == ["one", "two"]
     assert options["legend"]["show"]
@@ -130,7 +130,7 @@ def test_long_runs_have_bars_at_some_of_their_points() -> None:
     line, bars = charts.strength_chart([("a", "red", many, "greedy")], "update")["series"]
     assert len(line["data"]) == 1000
     assert 20 <= len(bars["data"]) <= 60
-    assert bars["data"][0] == line["data"][-1], "the newest in any case"
+    assert bars["data"][0] == line["data"][-1], "the newest point always has one"
 
 
 def test_an_opponent_that_was_not_met_has_no_points() -> None:
@@ -163,20 +163,20 @@ def test_the_trend_goes_from_left_to_right_and_up() -> None:
     assert len(trend_points(evaluations(*[0.5] * 1000), "greedy").split()) <= 62
 
 
-def test_workers_have_a_row_each_with_whatever_is_measured() -> None:
+def test_each_worker_has_a_row_with_all_its_metrics() -> None:
     columns, rows = worker_table(
         {
             "workers/10/SPS": 512.4,
             "workers/2/SPS": 480.0,
             "workers/2/waiting": 0.25,
             "workers/2/rss_mb": 301.5,
-            "workers/10/new figure": 1.5,
+            "workers/10/new metric": 1.5,
             "workers/policy_lag": 3.0,
             "charts/SPS": 1000.0,
         }
     )
     labels = [column["label"] for column in columns]
-    assert labels == ["Worker", "plies/s", "new figure", "waiting", "memory (MB)"]
+    assert labels == ["Worker", "plies/s", "new metric", "waiting", "memory (MB)"]
     assert [row["worker"] for row in rows] == [2, 10]
     assert list(rows[0].values()) == [2, "480", "", "25 %", "302"]
     assert list(rows[1].values()) == [10, "512", "1.5", "", ""]

@@ -1,4 +1,4 @@
-"""The board in a real browser: clicks, drags, keys, files, on a desk and on a phone."""
+"""The board in a real browser: clicks, drags, keys, files, on a desktop and on a phone."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.position import new_positions
-from tests.web.conftest import PHONE, Engine, OpenPage, Server, visits
+from tests.web.conftest import PHONE, Engine, OpenPage, Server, open_pages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    with visits(browser, server, ".kb-piece") as open_page:
+    with open_pages(browser, server, ".kb-piece") as open_page:
         yield open_page
 
 
 def begin(
     page: "Page", *, side: str = "Black", bot: int | None = 0, sfen: str = "", start: str = ""
 ) -> None:
-    """Answer the question with which the page begins; `bot` is a stop of the slider."""
+    """Fill in the dialog for a new game; `bot` is a stop of the strength slider."""
     page.get_by_role("button", name=side, exact=True).click()
     if side != "Both" and bot is not None:
         page.get_by_label("Opponent").click()
@@ -66,7 +66,7 @@ def origin(page: "Page", move: str) -> "Locator":
 
 
 def may_move(page: "Page", move: str) -> None:
-    """Wait until the piece of a move is one that can be moved."""
+    """Wait until the piece of a move can be moved."""
     if move[1] != "*":
         page.wait_for_selector(f'.kb-own[data-square="{move[:2]}"]')
 
@@ -100,7 +100,7 @@ def moves(page: "Page") -> list[str]:
 
 
 def position(page: "Page", turn: str) -> ShogiGame:
-    """The position as it is drawn: what a person sees, not what the server thinks."""
+    """Return the position as it is drawn on the page."""
     pieces = page.eval_on_selector_all(
         ".kb-piece", "all => all.map(one => [one.dataset.square, one.dataset.piece])"
     )
@@ -121,15 +121,15 @@ def position(page: "Page", turn: str) -> ShogiGame:
 
 
 def mating_move(game: ShogiGame) -> str:
-    """The first move of a mate in up to 5 plies."""
+    """Return the first move of a mate in at most 5 plies."""
     positions = new_positions(1)
     positions[0] = game.position
     legal, number = game.legal_actions, len(game.legal_actions)
     padded = legal.copy()
     padded.resize(MOVE_BUFFER, refcheck=False)
-    (column,) = MateSearch(5).find(positions, padded[None], np.array([number], dtype=np.int32))
-    assert column >= 0, game
-    return PolicyOutputMapper().move(int(legal[column]), game.turn).usi
+    (legal_index,) = MateSearch(5).find(positions, padded[None], np.array([number], dtype=np.int32))
+    assert legal_index >= 0, game
+    return PolicyOutputMapper().move(int(legal[legal_index]), game.turn).usi
 
 
 # ---- playing ----
@@ -153,7 +153,7 @@ def test_a_whole_game_by_clicking(open_page: OpenPage) -> None:
         if page.locator(".km-end").count():
             break
     wait_for_status(page, "You win: mate")
-    assert page.locator(".kb-own").count() == 0, "nothing moves any more"
+    assert page.locator(".kb-own").count() == 0, "no piece can be moved"
     assert position(page, "w").outcome() is not None
     page.locator('[data-tool="take-back"]').click()
     wait_for_status(page, "Your move")
@@ -166,7 +166,7 @@ def test_legal_targets_and_the_last_move_are_shown(open_page: OpenPage) -> None:
     targets = page.eval_on_selector_all("[data-target]", "all => all.map(o => o.dataset.target)")
     assert set(targets) == {"1h", "3h", "4h", "5h", "6h", "7h"}
     page.mouse.click(*middle(origin(page, "2h")))
-    assert page.locator("[data-target]").count() == 0, "a second click lets go"
+    assert page.locator("[data-target]").count() == 0, "a second click deselects"
     click_move(page, "7g7f")
     wait_for_moves(page, 1)
     assert page.locator(".kb-to").count() == page.locator(".kb-from").count() == 1
@@ -195,7 +195,7 @@ def test_drops_by_click_and_by_drag(open_page: OpenPage) -> None:
     begin(page, side="Both", sfen="4k4/9/9/9/9/4P4/9/9/4K4 b G3Pr 1")
     page.mouse.click(*middle(origin(page, "P*")))
     targets = page.eval_on_selector_all("[data-target]", "all => all.map(o => o.dataset.target)")
-    assert len(targets) == 8 * 8, "eight files, not the last rank: nifu and dead ends are left out"
+    assert len(targets) == 8 * 8, "eight files, without the last rank"
     page.mouse.click(*middle(page.locator('[data-target="7d"]')))
     wait_for_moves(page, 1)
     assert page.locator('.kb-held[data-hand="P"]').get_attribute("data-count") == "2"
@@ -230,7 +230,7 @@ def test_taking_back_and_resigning(open_page: OpenPage) -> None:
     wait_for_status(page, "You lose: resignation")
 
 
-def test_the_machine_gives_a_handicap_and_moves_first(open_page: OpenPage) -> None:
+def test_a_computer_player_gives_a_handicap_and_moves_first(open_page: OpenPage) -> None:
     page = open_page()
     begin(page, start="White without 2 pieces", bot=1)
     wait_for_moves(page, 1)
@@ -240,7 +240,7 @@ def test_the_machine_gives_a_handicap_and_moves_first(open_page: OpenPage) -> No
     assert sum(piece.islower() for piece in whites) == 18
 
 
-def test_what_a_person_may_not_do_is_told(open_page: OpenPage) -> None:
+def test_refused_actions_are_explained(open_page: OpenPage) -> None:
     page = open_page()
     begin(page)
     field = page.get_by_label("Type a move")
@@ -254,13 +254,13 @@ def test_what_a_person_may_not_do_is_told(open_page: OpenPage) -> None:
     page.get_by_label("SFEN", exact=True).fill("not a position")
     page.get_by_role("button", name="Begin").click()
     page.wait_for_selector(".q-notification:has-text('column 1')")
-    assert page.locator(".kp-dialog").count() == 1, "it asks again"
+    assert page.locator(".kp-dialog").count() == 1, "the dialog stays open"
 
 
-# ---- networks, machines, clocks ----
+# ---- networks, computer players, clocks ----
 
 
-def test_a_network_plays_and_says_what_it_thinks(open_page: OpenPage) -> None:
+def test_a_network_plays_and_analyses(open_page: OpenPage) -> None:
     page = open_page()
     begin(page, bot=None)  # the first in the list is the run
     assert page.locator(".kp-player[data-color=white]").inner_text().startswith("tiny")
@@ -276,10 +276,10 @@ def test_a_network_plays_and_says_what_it_thinks(open_page: OpenPage) -> None:
     page.wait_for_selector(".kb-share", state="detached")
 
 
-def test_watching_machines(open_page: OpenPage) -> None:
+def test_watching_computer_players(open_page: OpenPage) -> None:
     page = open_page()
     page.get_by_role("button", name="Watch").click()
-    for label in ("Opponent", "plays Black against it"):
+    for label in ("Opponent", "Plays Black against it"):
         page.get_by_label(label).click()
         page.get_by_role("option", name="Bots").click()
     page.get_by_role("button", name="Begin").click()
@@ -303,7 +303,7 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
     browser: "Browser", runs: Path, engine: Engine
 ) -> None:
     server = Server(
-        "play", "--runs", str(runs), "--color", "white", "--token", "open-sesame", engine.word
+        "play", "--runs", str(runs), "--color", "white", "--token", "open-sesame", engine.spec
     )  # fmt: skip
     context = browser.new_context()
     page = context.new_page()
@@ -372,7 +372,7 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
     assert len(moves(page)) == 3
 
 
-def test_pasting_an_sfen_and_what_is_no_game(open_page: OpenPage, tmp_path: Path) -> None:
+def test_pasting_an_sfen_and_invalid_games(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page()
     begin(page, side="Both")
     page.locator('[data-tool="open"]').click()
@@ -399,7 +399,7 @@ def test_playing_with_the_keyboard_alone(open_page: OpenPage) -> None:
     page.get_by_label("Type a move").blur()
     page.locator(".kb svg").focus()
     page.keyboard.press("Tab")
-    page.keyboard.press("Shift+Tab")  # as people come: by Tab
+    page.keyboard.press("Shift+Tab")  # focused by Tab, as people do
     page.wait_for_selector(".kb-cursor")
     x, y = middle(page.locator(".kb-cursor"))
     target_x, target_y = middle(origin(page, "5a"))
@@ -419,7 +419,7 @@ def test_playing_with_the_keyboard_alone(open_page: OpenPage) -> None:
     assert moves(page)[1] == "☖５二玉"
     page.keyboard.press("Escape")
     page.locator(".kb svg").blur()
-    for key, label in (("n", "New game"), ("?", "Keys")):
+    for key, label in (("n", "New game"), ("?", "Keyboard shortcuts")):
         page.keyboard.press(key)
         page.wait_for_selector(f".kp-dialog h2:text-is('{label}')")
         page.keyboard.press("Escape")
@@ -443,7 +443,7 @@ def test_the_list_of_moves_follows(open_page: OpenPage) -> None:
     last = len(GAME_OF_PAWNS.split()) - 2
     wait_for_moves(page, last)
 
-    def is_in_sight() -> bool:
+    def is_in_view() -> bool:
         return bool(
             page.evaluate(
                 """() => {
@@ -454,14 +454,14 @@ def test_the_list_of_moves_follows(open_page: OpenPage) -> None:
             )
         )
 
-    assert is_in_sight()
+    assert is_in_view()
     page.locator('[data-tool="first"]').click()
     page.keyboard.press("ArrowRight")
     wait_for_moves(page, 1)
-    assert is_in_sight()
+    assert is_in_view()
     page.keyboard.press("End")
     wait_for_moves(page, last)
-    assert is_in_sight()
+    assert is_in_view()
 
 
 def test_a_page_that_is_loaded_again_finds_its_game(open_page: OpenPage) -> None:
@@ -469,7 +469,7 @@ def test_a_page_that_is_loaded_again_finds_its_game(open_page: OpenPage) -> None
     begin(page)
     click_move(page, "7g7f")
     wait_for_moves(page, 2)
-    page.wait_for_url("**/?table=*")
+    page.wait_for_url("**/?room=*")
     before = moves(page)
     page.reload()
     wait_for_moves(page, 2)
@@ -516,8 +516,8 @@ def test_light_and_dark(open_page: OpenPage, dark: bool) -> None:
         color = page.evaluate("getComputedStyle(document.body).backgroundColor")
         return sum(int(part) for part in re.findall(r"\d+", color)[:3])
 
-    assert (brightness() < 200) is dark, "as the system has it"
-    switch = page.get_by_role("button", name="Light or dark")
+    assert (brightness() < 200) is dark, "follows the system"
+    switch = page.get_by_role("button", name="Theme")
     switch.click()
     page.wait_for_function("() => document.body.classList.contains('body--light')")
     switch.click()

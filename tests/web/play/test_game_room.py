@@ -1,4 +1,4 @@
-"""Tables without pages: machines move, opinions come, whoever leaves ends the engines."""
+"""Game rooms without a browser: computer players, analysis, clocks, and the lobby."""
 
 import asyncio
 import shutil
@@ -19,15 +19,16 @@ from keisei.shogi.types import Color, Move
 from keisei.web.play.catalogue import (
     BOTS,
     NETWORK_LEVELS,
+    PERSON,
     Catalogue,
+    GameSetup,
+    PlayerChoice,
     require_existing,
 )
-from keisei.web.play.game_room import Table
-from keisei.web.play.game_setup import PERSON, Seat, Setup
-from keisei.web.play.room_directory import MOST_TABLES, Tables
+from keisei.web.play.game_room import MAX_ROOMS, GameRoom, Lobby
 from tests.web.conftest import Engine
 
-RANDOM = Seat("bots", 0)
+RANDOM = PlayerChoice("bots", 0)
 
 
 @pytest.fixture
@@ -39,18 +40,18 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 120))
 
 
-def watched(table: Table) -> list[int]:
-    """Attach a page that counts what it is told."""
-    told: list[int] = []
-    table.attach(lambda: told.append(table.session.length))
-    return told
+def watched(room: GameRoom) -> list[int]:
+    """Attach a page that records the length of the game whenever it is redrawn."""
+    redraws: list[int] = []
+    room.attach(lambda: redraws.append(room.session.length))
+    return redraws
 
 
 def page() -> None:
-    """Looks on."""
+    """Redraw of a page that shows nothing."""
 
 
-# ---- who can be played ----
+# ---- the catalogue ----
 
 
 def test_runs_and_their_checkpoints_and_bots_can_be_chosen(catalogue: Catalogue) -> None:
@@ -59,13 +60,13 @@ def test_runs_and_their_checkpoints_and_bots_can_be_chosen(catalogue: Catalogue)
     assert [entry.is_network for entry in entries] == [True, True, False]
 
 
-def test_levels_are_words_of_players(catalogue: Catalogue, runs: Path) -> None:
+def test_levels_are_player_specs(catalogue: Catalogue, runs: Path) -> None:
     tiny, _, bots = catalogue.entries()
-    assert tiny.player() == str(runs / "tiny"), "as its run measures it"
-    assert tiny.player(0) == f"{runs / 'tiny'}:policy,temperature=1"
-    assert tiny.player(99) == f"{runs / 'tiny'}:search=1024"
-    assert bots.player() == "greedy"
-    assert [bots.player(level) for level in range(len(BOTS))] == [bot.word for bot in BOTS]
+    assert tiny.player_spec() == str(runs / "tiny"), "as evaluated in its run"
+    assert tiny.player_spec(0) == f"{runs / 'tiny'}:policy,temperature=1"
+    assert tiny.player_spec(99) == f"{runs / 'tiny'}:search=1024"
+    assert bots.player_spec() == "greedy"
+    assert [bots.player_spec(level) for level in range(len(BOTS))] == [bot.spec for bot in BOTS]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_what_is_not_in_the_catalogue_is_not_opened(catalogue: Catalogue, key: s
     with pytest.raises(KeiseiError, match="there is no player"):
         catalogue.find(key)
     with pytest.raises(KeiseiError, match="there is no player"):
-        Table(catalogue, Setup(white=Seat(key)))
+        GameRoom(catalogue, GameSetup(white=PlayerChoice(key)))
 
 
 def test_links_that_lead_out_of_the_runs_are_not_followed(runs: Path, tmp_path: Path) -> None:
@@ -91,18 +92,18 @@ def test_links_that_lead_out_of_the_runs_are_not_followed(runs: Path, tmp_path: 
 
 
 def test_players_of_the_command_line_come_first(runs: Path) -> None:
-    words = [str(runs / "tiny"), "alphabeta:2", f"{runs / 'tiny'}:search=4", "usi:some engine"]
-    entries = Catalogue(runs / "none", words).entries()
-    assert [entry.word for entry in entries] == [*words, ""]
+    specs = [str(runs / "tiny"), "alphabeta:2", f"{runs / 'tiny'}:search=4", "usi:some engine"]
+    entries = Catalogue(runs / "none", specs).entries()
+    assert [entry.spec for entry in entries] == [*specs, ""]
     assert [bool(entry.levels) for entry in entries] == [True, False, False, False, True]
     assert [entry.is_network for entry in entries] == [True, False, True, False, False]
     assert entries[0].levels is NETWORK_LEVELS
 
 
-def test_a_model_that_is_not_there_is_told_before_anything_is_loaded(runs: Path) -> None:
-    for word in ("random", "alphabeta:2", "usi:x", str(runs / "tiny"), f"{runs / 'tiny'}:search=8"):
-        require_existing(word)
-    with pytest.raises(KeiseiError, match=r"there is no run or checkpoint nowhere, nor"):
+def test_a_model_that_is_not_there_is_redraws_before_anything_is_loaded(runs: Path) -> None:
+    for spec in ("random", "alphabeta:2", "usi:x", str(runs / "tiny"), f"{runs / 'tiny'}:search=8"):
+        require_existing(spec)
+    with pytest.raises(KeiseiError, match=r"there is no run or checkpoint nowhere, and"):
         require_existing("nowhere:policy,temperature=1")
 
 
@@ -127,216 +128,218 @@ def test_runs_that_cannot_be_read_hide_no_others(
 # ---- playing ----
 
 
-def test_machines_answer(catalogue: Catalogue) -> None:
+def test_computer_players_answer(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(white=RANDOM), seed=1)
-        told = watched(table)
-        table.move("7g7f")
-        assert table.thinking is None, "the answer comes later"
+        room = GameRoom(catalogue, GameSetup(white=RANDOM), seed=1)
+        redraws = watched(room)
+        room.move("7g7f")
+        assert room.thinking is None, "the answer comes later"
         with pytest.raises(KeiseiError, match="not your turn"):
-            table.move("2g2f")
-        await table.settled()
-        assert table.session.length == 2
-        assert told[-1] == 2
-        assert table.session.is_persons_turn
-        assert table.session.name(Color.WHITE) == "random"
-        assert table.session.name(Color.BLACK) == "You"
+            room.move("2g2f")
+        await room.settled()
+        assert room.session.length == 2
+        assert redraws[-1] == 2
+        assert room.session.is_persons_turn
+        assert room.session.name(Color.WHITE) == "random"
+        assert room.session.name(Color.BLACK) == "You"
 
     run(story())
 
 
-def test_nobody_thinks_where_nobody_watches(catalogue: Catalogue) -> None:
+def test_without_pages_nothing_is_computed(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(black=RANDOM))
-        await table.settled()
-        assert table.session.length == 0
-        watched(table)
-        await table.settled()
-        assert table.session.length == 1
+        room = GameRoom(catalogue, GameSetup(black=RANDOM))
+        await room.settled()
+        assert room.session.length == 0
+        watched(room)
+        await room.settled()
+        assert room.session.length == 1
 
     run(story())
 
 
 def test_a_move_that_is_taken_back_is_not_answered(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(white=RANDOM))
-        watched(table)
-        table.move("7g7f")
-        table.take_back()
-        table.move("2g2f")
-        await table.settled()
-        assert table.session.game.moves[0].usi == "2g2f"
-        assert table.session.length == 2
+        room = GameRoom(catalogue, GameSetup(white=RANDOM))
+        watched(room)
+        room.move("7g7f")
+        room.take_back()
+        room.move("2g2f")
+        await room.settled()
+        assert room.session.game.moves[0].usi == "2g2f"
+        assert room.session.length == 2
 
     run(story())
 
 
-def test_two_machines_play_to_the_end(catalogue: Catalogue) -> None:
+def test_two_computer_players_play_to_the_end(catalogue: Catalogue) -> None:
     async def story() -> None:
         mate = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
-        table = Table(catalogue, Setup(Seat("bots", 3), RANDOM, mate), seed=0, pace=0.0)
-        watched(table)
-        await table.settled()
-        assert table.session.end is not None
-        assert table.session.end.winner is Color.BLACK
+        room = GameRoom(
+            catalogue, GameSetup(PlayerChoice("bots", 3), RANDOM, mate), seed=0, pace=0.0
+        )
+        watched(room)
+        await room.settled()
+        assert room.session.end is not None
+        assert room.session.end.winner is Color.BLACK
 
     run(story())
 
 
-def test_pausing_a_game_of_machines(catalogue: Catalogue) -> None:
+def test_pausing_computer_players(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(RANDOM, RANDOM), pace=0.0)
-        table.pause(True)
-        watched(table)
-        await table.settled()
-        assert table.session.length == 0
+        room = GameRoom(catalogue, GameSetup(RANDOM, RANDOM), pace=0.0)
+        room.pause(True)
+        watched(room)
+        await room.settled()
+        assert room.session.length == 0
 
         def stop() -> None:
-            if table.session.length == 3 and not table.paused:
-                table.pause(True)
+            if room.session.length == 3 and not room.paused:
+                room.pause(True)
 
-        table.attach(stop)
-        table.pause(False)
-        await table.settled()
-        assert table.session.length == 3
+        room.attach(stop)
+        room.pause(False)
+        await room.settled()
+        assert room.session.length == 3
 
     run(story())
 
 
-def test_looking_back_while_machines_play(catalogue: Catalogue) -> None:
+def test_looking_back_while_computer_players_play(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(white=RANDOM))
-        watched(table)
-        table.move("7g7f")
-        table.go_to(0)
-        await table.settled()
-        assert (table.session.length, table.session.cursor) == (2, 0)
+        room = GameRoom(catalogue, GameSetup(white=RANDOM))
+        watched(room)
+        room.move("7g7f")
+        room.go_to(0)
+        await room.settled()
+        assert (room.session.length, room.session.cursor) == (2, 0)
         with pytest.raises(KeiseiError, match="go to the last move"):
-            table.move("2g2f")
+            room.move("2g2f")
 
     run(story())
 
 
 def test_strength_can_change_within_a_game(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(white=RANDOM))
-        watched(table)
-        table.move("7g7f")
-        await table.settled()
-        table.seat(Color.WHITE, Seat("bots", 1))
-        assert table.session.name(Color.WHITE) == "greedy"
-        assert table.session.length == 2
-        table.move("2g2f")
-        await table.settled()
-        assert table.session.length == 4
+        room = GameRoom(catalogue, GameSetup(white=RANDOM))
+        watched(room)
+        room.move("7g7f")
+        await room.settled()
+        room.change_player(Color.WHITE, PlayerChoice("bots", 1))
+        assert room.session.name(Color.WHITE) == "greedy"
+        assert room.session.length == 2
+        room.move("2g2f")
+        await room.settled()
+        assert room.session.length == 4
 
     run(story())
 
 
-def test_networks_play_and_have_opinions(catalogue: Catalogue) -> None:
+def test_networks_play_and_analyse(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(white=Seat("run:tiny")), adviser="run:tiny")
-        watched(table)
-        table.move("7g7f")
-        await table.settled()
-        assert table.session.length == 2
-        assert len(table.opinions) == 3
-        assert all(0 <= opinion.black <= 1 for opinion in table.opinions)
-        legal = {move.usi for move in table.session.game.legal_moves}
-        candidates = dict(table.opinions[2].candidates)
+        room = GameRoom(catalogue, GameSetup(white=PlayerChoice("run:tiny")), analyst="run:tiny")
+        watched(room)
+        room.move("7g7f")
+        await room.settled()
+        assert room.session.length == 2
+        assert len(room.analyses) == 3
+        assert all(0 <= analysis.chances(Color.BLACK) <= 1 for analysis in room.analyses)
+        legal = {move.usi for move in room.session.game.legal_moves}
+        candidates = {candidate.move.usi for candidate in room.analyses[2].candidates}
         assert len(candidates) == 5
-        assert set(candidates) <= legal
-        table.take_back()
-        await table.settled()
-        assert len(table.opinions) == 1
-        table.advise(None)
-        assert table.opinions == []
+        assert candidates <= legal
+        room.take_back()
+        await room.settled()
+        assert len(room.analyses) == 1
+        room.analyse_with(None)
+        assert room.analyses == []
         with pytest.raises(KeiseiError, match="no network"):
-            table.advise("bots")
+            room.analyse_with("bots")
 
     run(story())
 
 
-def test_a_game_goes_on_when_training_deletes_the_checkpoint(runs: Path, tmp_path: Path) -> None:
+def test_a_game_continues_when_training_deletes_the_checkpoint(runs: Path, tmp_path: Path) -> None:
     async def story() -> None:
         shutil.copytree(runs / "tiny", tmp_path / "tiny")
         catalogue = Catalogue(tmp_path)
         older = catalogue.entries()[1]
-        table = Table(catalogue, Setup(white=Seat(older.key)), adviser=older.key)
-        watched(table)
-        table.move("7g7f")
-        await table.settled()
-        shutil.rmtree(older.word)
+        room = GameRoom(catalogue, GameSetup(white=PlayerChoice(older.key)), analyst=older.key)
+        watched(room)
+        room.move("7g7f")
+        await room.settled()
+        shutil.rmtree(older.spec)
         assert older.key not in [entry.key for entry in catalogue.entries()]
-        table.move("2g2f")
-        await table.settled()
-        assert (table.session.length, table.problem, table.adviser) == (4, "", older.key)
-        assert table.entry(older.key) == older
-        table.seat(Color.WHITE, Seat(older.key, 0))
-        assert table.session.name(Color.WHITE) == "tiny, 64 plies (temperature 1)"
-        table.move("2f2e")
-        await table.settled()
-        assert table.paused, "this needs the file"
-        assert older.word in table.problem
+        room.move("2g2f")
+        await room.settled()
+        assert (room.session.length, room.problem, room.analyst) == (4, "", older.key)
+        assert room.entry(older.key) == older
+        room.change_player(Color.WHITE, PlayerChoice(older.key, 0))
+        assert room.session.name(Color.WHITE) == "tiny, 64 plies (temperature 1)"
+        room.move("2f2e")
+        await room.settled()
+        assert room.paused, "this needs the file"
+        assert older.spec in room.problem
 
     run(story())
 
 
-def test_a_network_at_the_table_is_asked_for_its_opinion(catalogue: Catalogue) -> None:
+def test_by_default_a_network_that_plays_analyses(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(RANDOM, RANDOM))
-        table.advise_by_default()
-        assert table.adviser is None
-        table.seat(Color.WHITE, Seat("run:tiny"))
-        table.advise_by_default()
-        assert table.adviser == "run:tiny"
+        room = GameRoom(catalogue, GameSetup(RANDOM, RANDOM))
+        room.analyse_by_default()
+        assert room.analyst is None
+        room.change_player(Color.WHITE, PlayerChoice("run:tiny"))
+        room.analyse_by_default()
+        assert room.analyst == "run:tiny"
 
     run(story())
 
 
-def test_an_opinion_of_the_end_is_the_result(catalogue: Catalogue) -> None:
+def test_the_analysis_of_the_last_position_is_the_result(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, adviser="run:tiny")
-        watched(table)
-        table.begin(Setup(start="4k4/9/4P4/9/9/9/9/9/4K4 b G 1"))
-        table.move("G*5b")
-        await table.settled()
-        assert table.opinions[1].black == 1.0
-        assert table.opinions[1].candidates == ()
+        room = GameRoom(catalogue, analyst="run:tiny")
+        watched(room)
+        room.begin(GameSetup(start="4k4/9/4P4/9/9/9/9/9/4K4 b G 1"))
+        room.move("G*5b")
+        await room.settled()
+        assert room.analyses[1].chances(Color.BLACK) == 1.0
+        assert room.analyses[1].candidates == ()
 
     run(story())
 
 
-def test_a_player_that_fails_pauses_the_game_and_says_why(runs: Path) -> None:
+def test_a_player_that_fails_pauses_the_game_and_shows_why(runs: Path) -> None:
     async def story() -> None:
-        table = Table(Catalogue(runs, ["usi:no-such-engine-anywhere"]))
-        watched(table)
-        table.begin(Setup(black=Seat("named:usi:no-such-engine-anywhere")))
-        await table.settled()
-        assert table.paused
-        assert "no-such-engine-anywhere" in table.problem
-        table.begin(Setup())
-        assert (table.paused, table.problem) == (False, "")
+        room = GameRoom(Catalogue(runs, ["usi:no-such-engine-anywhere"]))
+        watched(room)
+        room.begin(GameSetup(black=PlayerChoice("named:usi:no-such-engine-anywhere")))
+        await room.settled()
+        assert room.paused
+        assert "no-such-engine-anywhere" in room.problem
+        room.begin(GameSetup())
+        assert (room.paused, room.problem) == (False, "")
 
     run(story())
 
 
-def test_leaving_ends_engines(runs: Path, engine: Engine) -> None:
+def test_closing_the_last_page_stops_engines(runs: Path, engine: Engine) -> None:
     async def story() -> None:
-        table = Table(Catalogue(runs, [engine.word]))
-        table.attach(page)
-        table.begin(Setup(black=Seat(f"named:{engine.word}")))
-        await table.settled()
-        assert [move.usi for move in table.session.game.moves] == ["7g7f"], table.problem
+        room = GameRoom(Catalogue(runs, [engine.spec]))
+        room.attach(page)
+        room.begin(GameSetup(black=PlayerChoice(f"named:{engine.spec}")))
+        await room.settled()
+        assert [move.usi for move in room.session.game.moves] == ["7g7f"], room.problem
         assert engine.is_running()
-        await table.detach(page)
+        await room.detach(page)
         assert not engine.is_running(), "the process has ended"
-        table.attach(page)  # coming back: another process
-        table.move("3c3d")
-        await table.settled()
-        assert table.session.length == 3, table.problem
+        room.attach(page)  # a page comes back: another process
+        room.move("3c3d")
+        await room.settled()
+        assert room.session.length == 3, room.problem
         assert engine.is_running()
-        await table.close()
+        await room.close()
         assert not engine.is_running()
 
     run(story())
@@ -347,11 +350,11 @@ def test_leaving_ends_engines(runs: Path, engine: Engine) -> None:
 
 def test_resigning_and_time(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(white=RANDOM))
-        table.finish(Ending.RESIGNATION)
-        assert table.session.end == End(Ending.RESIGNATION, Color.WHITE)
-        timed = Table(catalogue, Setup(limit=TimeLimit(-1)))
-        timed.tick()
+        room = GameRoom(catalogue, GameSetup(white=RANDOM))
+        room.finish(Ending.RESIGNATION)
+        assert room.session.end == End(Ending.RESIGNATION, Color.WHITE)
+        timed = GameRoom(catalogue, GameSetup(limit=TimeLimit(-1)))
+        timed.check_clock()
         assert timed.session.end == End(Ending.TIME_UP, Color.WHITE)
 
     run(story())
@@ -360,146 +363,146 @@ def test_resigning_and_time(catalogue: Catalogue) -> None:
 BYOYOMI = TimeLimit(0, byoyomi=10)
 
 
-def test_nobody_loses_time_at_an_empty_table(catalogue: Catalogue) -> None:
+def test_clocks_stop_without_pages(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(limit=BYOYOMI))
-        ran = [table.session.clock_runs]
-        table.attach(page)
-        ran.append(table.session.clock_runs)
-        table.move("7g7f")
-        ran.append(table.session.clock_runs)
-        await table.detach(page)
-        ran.append(table.session.clock_runs)
+        room = GameRoom(catalogue, GameSetup(limit=BYOYOMI))
+        ran = [room.session.clock_runs]
+        room.attach(page)
+        ran.append(room.session.clock_runs)
+        room.move("7g7f")
+        ran.append(room.session.clock_runs)
+        await room.detach(page)
+        ran.append(room.session.clock_runs)
         assert ran == [False, True, True, False]
 
     run(story())
 
 
-def test_machines_that_are_paused_lose_no_time(catalogue: Catalogue) -> None:
+def test_clocks_of_paused_computer_players_stop(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(RANDOM, limit=BYOYOMI))
-        table.pause(True)
-        watched(table)
-        await table.settled()
-        assert not table.session.clock_runs
-        table.pause(False)
-        await table.settled()
-        assert table.session.length == 1
-        table.pause(True)
-        assert table.session.clock_runs, "a person's time is not stopped by pausing machines"
+        room = GameRoom(catalogue, GameSetup(RANDOM, limit=BYOYOMI))
+        room.pause(True)
+        watched(room)
+        await room.settled()
+        assert not room.session.clock_runs
+        room.pause(False)
+        await room.settled()
+        assert room.session.length == 1
+        room.pause(True)
+        assert room.session.clock_runs, "pausing computer players does not stop a person's clock"
 
     run(story())
 
 
-def test_machines_lose_no_time_while_they_load(
+def test_clocks_stop_while_players_load(
     catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(RANDOM, limit=BYOYOMI))
+        room = GameRoom(catalogue, GameSetup(RANDOM, limit=BYOYOMI))
         ran: list[bool] = []
 
         class Slow:
             def choose(self, _: ShogiGame) -> Move:
-                ran.append(table.session.clock_runs)
+                ran.append(room.session.clock_runs)
                 return Move.from_usi("7g7f")
 
         def load(*_: object) -> Slow:
-            ran.append(table.session.clock_runs)
+            ran.append(room.session.clock_runs)
             return Slow()
 
-        monkeypatch.setattr("keisei.web.play.game_room._open", load)
-        watched(table)
-        await table.settled()
+        monkeypatch.setattr("keisei.web.play.game_room._open_player", load)
+        watched(room)
+        await room.settled()
         assert ran == [False, True]
-        assert table.session.clock_runs
+        assert room.session.clock_runs
 
     run(story())
 
 
-def test_a_machine_that_fails_does_not_lose_on_time(runs: Path) -> None:
+def test_clocks_stop_when_a_player_fails(runs: Path) -> None:
     async def story() -> None:
-        table = Table(
+        room = GameRoom(
             Catalogue(runs, ["usi:no-such-engine"]),
-            Setup(black=Seat("named:usi:no-such-engine"), limit=BYOYOMI),
+            GameSetup(black=PlayerChoice("named:usi:no-such-engine"), limit=BYOYOMI),
         )
-        watched(table)
-        await table.settled()
-        assert table.paused
-        assert not table.session.clock_runs
+        watched(room)
+        await room.settled()
+        assert room.paused
+        assert not room.session.clock_runs
 
     run(story())
 
 
 def test_a_game_from_a_file_belongs_to_people(catalogue: Catalogue) -> None:
     async def story() -> None:
-        table = Table(catalogue, Setup(white=RANDOM))
-        watched(table)
-        table.open(GameSession("startpos moves 7g7f 3c3d 2g2f"))
-        await table.settled()
-        assert table.session.length == 3
-        assert table.setup.seats == {Color.BLACK: PERSON, Color.WHITE: PERSON}
-        table.go_to(1)
-        table.play_on()
-        table.seat(Color.WHITE, RANDOM)
-        await table.settled()
-        assert table.session.length == 2
+        room = GameRoom(catalogue, GameSetup(white=RANDOM))
+        watched(room)
+        room.open(GameSession("startpos moves 7g7f 3c3d 2g2f"))
+        await room.settled()
+        assert room.session.length == 3
+        assert room.setup.players == {Color.BLACK: PERSON, Color.WHITE: PERSON}
+        room.go_to(1)
+        room.play_on()
+        room.change_player(Color.WHITE, RANDOM)
+        await room.settled()
+        assert room.session.length == 2
 
     run(story())
 
 
-# ---- all tables ----
+# ---- the lobby ----
 
 
-def test_a_page_finds_its_table_again(catalogue: Catalogue) -> None:
+def test_a_page_finds_its_room_again(catalogue: Catalogue) -> None:
     async def story() -> None:
-        tables = Tables()
-        first = Table(catalogue)
-        tables.attach(first, page)
-        others = [Table(catalogue) for _ in range(MOST_TABLES + 3)]
-        for table in others:
-            tables.attach(table, page)
-            await table.detach(page)
-        assert tables.find(first.id) is first, "it is watched"
-        assert tables.find(others[0].id) is None
-        assert tables.find(others[-1].id) is others[-1]
-        assert tables.find("../etc/passwd") is None
+        lobby = Lobby()
+        first = GameRoom(catalogue)
+        lobby.enter(first, page)
+        others = [GameRoom(catalogue) for _ in range(MAX_ROOMS + 3)]
+        for room in others:
+            lobby.enter(room, page)
+            await room.detach(page)
+        assert lobby.find(first.id) is first, "it is watched"
+        assert lobby.find(others[0].id) is None
+        assert lobby.find(others[-1].id) is others[-1]
+        assert lobby.find("../etc/passwd") is None
 
     run(story())
 
 
-def test_where_all_tables_are_taken_there_is_no_other(catalogue: Catalogue) -> None:
+def test_no_room_is_opened_if_all_are_in_use(catalogue: Catalogue) -> None:
     async def story() -> None:
-        tables = Tables()
-        taken = [Table(catalogue) for _ in range(MOST_TABLES)]
-        for table in taken:
-            tables.attach(table, page)
-        late = Table(catalogue)
-        with pytest.raises(KeiseiError, match=f"{MOST_TABLES} tables are taken"):
-            tables.attach(late, page)
+        lobby = Lobby()
+        taken = [GameRoom(catalogue) for _ in range(MAX_ROOMS)]
+        for room in taken:
+            lobby.enter(room, page)
+        late = GameRoom(catalogue)
+        with pytest.raises(KeiseiError, match=f"{MAX_ROOMS} game rooms are in use"):
+            lobby.enter(late, page)
         assert not late.is_watched
-        assert tables.find(late.id) is None
-        tables.attach(taken[0], lambda: None)  # another page at the same table
+        assert lobby.find(late.id) is None
+        lobby.enter(taken[0], lambda: None)  # another page of the same room
         await taken[1].detach(page)
-        tables.attach(late, page)
-        assert tables.find(late.id) is late
-        assert tables.find(taken[1].id) is None
+        lobby.enter(late, page)
+        assert lobby.find(late.id) is late
+        assert lobby.find(taken[1].id) is None
 
     run(story())
 
 
-def test_a_page_that_connects_again_is_told_once(catalogue: Catalogue) -> None:
+def test_a_page_that_connects_again_is_redrawn_once(catalogue: Catalogue) -> None:
     async def story() -> None:
-        tables, table = Tables(), Table(catalogue)
-        told: list[int] = []
+        lobby, room = Lobby(), GameRoom(catalogue)
+        redraws: list[int] = []
 
         def listen() -> None:
-            told.append(table.session.length)
+            redraws.append(room.session.length)
 
-        tables.attach(table, listen)
-        tables.attach(table, listen)
-        table.move("7g7f")
-        assert told == [1]
-        await table.detach(listen)
-        assert not table.is_watched
+        lobby.enter(room, listen)
+        lobby.enter(room, listen)
+        room.move("7g7f")
+        assert redraws == [1]
+        await room.detach(listen)
+        assert not room.is_watched
 
     run(story())

@@ -1,4 +1,4 @@
-"""The page with the board, without a browser: who only asks for it, who comes, who is refused."""
+"""The page with the board, without a browser: requests, connections, refusals."""
 
 import asyncio
 import shutil
@@ -20,14 +20,12 @@ from nicegui.testing.user_simulation import user_simulation
 
 from keisei.play.session import GameSession
 from keisei.play.transfer import read_session
-from keisei.web.dashboard.play_link import build_play_page
-from keisei.web.play.board import Board
-from keisei.web.play.catalogue import Catalogue
+from keisei.web.dashboard.site import build_play_page
+from keisei.web.play.board import BoardView
+from keisei.web.play.catalogue import Catalogue, GameSetup, PlayerChoice
 from keisei.web.play.dialogs import open_dialog
-from keisei.web.play.game_room import Table
-from keisei.web.play.game_setup import Seat, Setup
+from keisei.web.play.game_room import GameRoom, Lobby
 from keisei.web.play.play_page import PlayPage
-from keisei.web.play.room_directory import Tables
 
 if TYPE_CHECKING:
     from nicegui.testing import User
@@ -39,7 +37,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 
 @asynccontextmanager
 async def visitor() -> AsyncIterator["User"]:
-    """Somebody without a browser, at a server without a network."""
+    """A simulated user and server."""
     async with user_simulation() as user:
         try:
             yield user
@@ -48,39 +46,39 @@ async def visitor() -> AsyncIterator["User"]:
 
 
 @asynccontextmanager
-async def house(*tables: Table) -> AsyncIterator["tuple[User, Tables]"]:
-    """A server that shows a page for each table: /0, /1 ..."""
-    known = Tables()
+async def served(*rooms: GameRoom) -> AsyncIterator["tuple[User, Lobby]"]:
+    """Serve a page for each room: /0, /1 ..."""
+    lobby = Lobby()
 
-    def build(table: Table) -> None:
-        PlayPage(table, known, lettering="kanji").build(ask_first=False)
+    def build(room: GameRoom) -> None:
+        PlayPage(room, lobby, lettering="kanji").build(ask_first=False)
 
     async with visitor() as user:
-        for number, table in enumerate(tables):
-            ui.page(f"/{number}")(partial(build, table))
-        app.on_shutdown(known.close)
-        yield user, known
+        for number, room in enumerate(rooms):
+            ui.page(f"/{number}")(partial(build, room))
+        app.on_shutdown(lobby.close)
+        yield user, lobby
 
 
-def test_who_only_asks_for_the_page_wakes_nobody(runs: Path) -> None:
+def test_a_request_alone_loads_no_player(runs: Path) -> None:
     async def story() -> None:
-        table = Table(Catalogue(runs), Setup(black=Seat("bots", 0)))
-        async with house(table) as (user, tables):
+        room = GameRoom(Catalogue(runs), GameSetup(black=PlayerChoice("bots", 0)))
+        async with served(room) as (user, lobby):
             assert (await user.http_client.get("/0")).status_code == 200
-            assert (table.is_watched, tables.find(table.id)) == (False, None)
+            assert (room.is_watched, lobby.find(room.id)) == (False, None)
             await user.open("/0")
-            assert (table.is_watched, tables.find(table.id)) == (True, table)
-            await table.settled()
-            assert table.session.length == 1
+            assert (room.is_watched, lobby.find(room.id)) == (True, room)
+            await room.settled()
+            assert room.session.length == 1
 
     run(story())
 
 
-def test_nor_does_who_only_asks_for_the_dashboards_board(
+def test_a_request_alone_for_the_dashboards_board_loads_no_player(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[Table] = []
-    monkeypatch.setattr(Table, "attach", lambda table, _: shown.append(table))
+    shown: list[GameRoom] = []
+    monkeypatch.setattr(GameRoom, "attach", lambda room, _: shown.append(room))
 
     async def story() -> None:
         async with visitor() as user:
@@ -89,48 +87,48 @@ def test_nor_does_who_only_asks_for_the_dashboards_board(
             assert (await user.http_client.get(address)).status_code == 200
             assert shown == []
             await user.open(address)
-            (table,) = shown
-            assert table.setup.white == Seat("run:tiny")
-            assert table.adviser == "run:tiny"
+            (room,) = shown
+            assert room.setup.white == PlayerChoice("run:tiny")
+            assert room.analyst == "run:tiny"
 
     run(story())
 
 
-def test_where_all_tables_are_taken_the_page_says_so(
+def test_the_page_explains_that_all_rooms_are_in_use(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keisei.web.play.room_directory.MOST_TABLES", 1)
+    monkeypatch.setattr("keisei.web.play.game_room.MAX_ROOMS", 1)
 
     async def story() -> None:
-        first, second = Table(Catalogue(runs)), Table(Catalogue(runs))
-        async with house(first, second) as (user, _):
+        first, second = GameRoom(Catalogue(runs)), GameRoom(Catalogue(runs))
+        async with served(first, second) as (user, _):
             await user.open("/0")
-            await user.should_see(Board)
+            await user.should_see(BoardView)
             client = await user.open("/1")
-            await user.should_see("All 1 tables are taken")
-            await user.should_not_see(Board)
+            await user.should_see("All 1 game rooms are in use")
+            await user.should_not_see(BoardView)
             assert not second.is_watched
             await first.close()
-            for handler in client.connect_handlers:  # its connection was lost and comes back
+            for handler in client.connect_handlers:  # the connection is restored
                 client.safe_invoke(handler)
-            assert not second.is_watched, "what it shows is the refusal"
+            assert not second.is_watched, "it still shows the refusal"
             await user.open("/1")
             assert second.is_watched
 
     run(story())
 
 
-def test_a_person_can_let_paused_machines_go_on(runs: Path) -> None:
+def test_a_person_can_resume_paused_computer_players(runs: Path) -> None:
     async def story() -> None:
-        table = Table(Catalogue(runs), Setup(white=Seat("bots", 0)))
-        table.pause(True)
-        async with house(table) as (user, _):
+        room = GameRoom(Catalogue(runs), GameSetup(white=PlayerChoice("bots", 0)))
+        room.pause(True)
+        async with served(room) as (user, _):
             await user.open("/0")
             await user.should_see("Your move, Black.")
             buttons = user.find(ui.button).elements
             (pause,) = [button for button in buttons if button.props.get("data-tool") == "pause"]
             UserInteraction(user, {pause}, None).click()
-            assert not table.paused
+            assert not room.paused
 
     run(story())
 
@@ -140,13 +138,13 @@ def test_the_page_of_a_game_whose_checkpoint_is_gone(runs: Path, tmp_path: Path)
         shutil.copytree(runs / "tiny", tmp_path / "tiny")
         catalogue = Catalogue(tmp_path)
         older = catalogue.entries()[1]
-        table = Table(catalogue, Setup(white=Seat(older.key)), adviser=older.key)
-        shutil.rmtree(older.word)
-        async with house(table) as (user, _):
+        room = GameRoom(catalogue, GameSetup(white=PlayerChoice(older.key)), analyst=older.key)
+        shutil.rmtree(older.spec)
+        async with served(room) as (user, _):
             await user.open("/0")
             await user.should_see("White: tiny, 64 plies")
-            await table.settled()
-            assert older.word in table.problem, "it can't be loaded any more, and says so"
+            await room.settled()
+            assert older.spec in room.problem, "the page explains that it cannot be loaded"
 
     run(story())
 
@@ -169,7 +167,7 @@ def test_other_pages_do_not_wait_while_a_file_is_read(
             opened.put_nowait(session)
             return True
 
-        async with house(Table(Catalogue(runs))) as (user, _):
+        async with served(GameRoom(Catalogue(runs))) as (user, _):
             await user.open("/0")
             with user:
                 open_dialog(show)

@@ -1,0 +1,120 @@
+"""Compile every Numba kernel once, so that later calls and worker processes load it from the cache.
+
+`keisei doctor` runs this.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from keisei.constants import MAX_LEGAL_MOVES
+from keisei.network.predictor import Prediction
+from keisei.search.alphabeta import AlphaBeta
+from keisei.search.mates import MateSearch
+from keisei.search.mcts import GameSearch, TreeSearch
+from keisei.search.tsume import MateSolver
+from keisei.shogi.features import feature_spec
+from keisei.shogi.game import ShogiGame
+from keisei.shogi.material import greedy_legal_indices
+from keisei.shogi.packed import (
+    Positions,
+    legal_from_packed,
+    mirror_packed,
+    pack_game,
+    unpack_diagram,
+)
+from keisei.shogi.perft import perft
+from keisei.shogi.position import new_positions
+from keisei.shogi.rng import sample_moves, seed_rng_states
+from keisei.shogi.vector import VectorShogi
+
+
+def kernels() -> list[tuple[str, Callable[[], None]]]:
+    """Return the groups of kernels: a name, and a function that compiles or loads the group."""
+    return [
+        ("moves and rules", _one_game),
+        ("perft", _perft),
+        ("packed positions", _packed),
+        ("many games at once", _vector),
+        ("observation planes", _planes),
+        ("bots and short mates", _bots),
+        ("alpha-beta", _alpha_beta),
+        ("tree search", _tree_search),
+        ("long mates", _long_mates),
+    ]
+
+
+def _one_game() -> None:
+    game = ShogiGame()
+    game.push("7g7f")
+    game.outcome(claim_declaration=True)
+    _ = game.can_declare
+    game.pop()
+
+
+def _perft() -> None:
+    perft(ShogiGame().position, 2)
+
+
+def _packed() -> None:
+    packed = pack_game(ShogiGame())
+    mirror_packed(packed, packed)
+    unpack_diagram(packed[0])
+    legal, counts = np.zeros((1, MAX_LEGAL_MOVES), np.uint16), np.zeros(1, np.int32)
+    legal_from_packed(packed, legal, counts, new_positions(2), 0, 1)
+
+
+def _vector() -> None:
+    env = VectorShogi(1)
+    env.step(env.sample_actions())
+    env.mates_in_one()
+    env.legal_mask()
+
+
+def _planes() -> None:
+    for dtype in (np.float32, np.uint16, np.uint8):
+        feature_spec("core46+all").encode(pack_game(ShogiGame()), dtype=dtype)
+
+
+class _UniformPredictor:
+    """A predictor that gives all moves the same probability."""
+
+    def predict(self, positions: Positions) -> Prediction:
+        packed, _, legal_counts = positions
+        shape = (len(packed), int(legal_counts.max()))
+        return Prediction(np.zeros(shape, np.float32), np.zeros(len(packed), np.float32))
+
+
+def _bots() -> None:
+    env, legal_indices = VectorShogi(1), np.zeros(1, np.int64)
+    rng_states = seed_rng_states(np.random.default_rng(0), 1)
+    greedy_legal_indices(
+        env.positions, env.legal_actions, env.legal_counts, rng_states, legal_indices
+    )
+    sample_moves(np.zeros((1, 2), np.float32), rng_states)
+    MateSearch(3).find(env.positions, env.legal_actions, env.legal_counts)
+
+
+def _alpha_beta() -> None:
+    env = VectorShogi(1)
+    rng_states = seed_rng_states(np.random.default_rng(0), 1)
+    AlphaBeta(1).search(env.positions, env.legal_actions, env.legal_counts, rng_states)
+
+
+def _tree_search() -> None:
+    TreeSearch(_UniformPredictor(), 2).search(
+        VectorShogi(1), np.arange(1), np.random.default_rng(0)
+    )
+    game, search = ShogiGame(), GameSearch(_UniformPredictor(), batch_size=1, megabytes=1)
+    for action in (int(game.legal_actions[0]), None):
+        search.begin(game, ply_limit=100)
+        while search.simulations < 2 * len(game.legal_actions):
+            search.step()
+        search.variations()
+        if action is not None:  # the second time, the subtree of the first is reused
+            game = game.copy()
+            game.push_action(action)
+
+
+def _long_mates() -> None:
+    MateSolver(entries=1 << 8).solve(ShogiGame(), 1)

@@ -1,0 +1,214 @@
+"""Search of one game: every simulation counts once, proofs are right, trees are reused."""
+
+import numpy as np
+import pytest
+
+from keisei.errors import KeiseiError
+from keisei.search.mates import MateSearch
+from keisei.search.mcts import GameSearch
+from keisei.shogi.actions import PolicyOutputMapper
+from keisei.shogi.game import ShogiGame
+from tests.positions import random_games
+from tests.predictors import KnownPredictor
+from tests.sampling import IS_COMPILED, sample
+
+pytestmark = pytest.mark.kernels
+
+ACTIONS = PolicyOutputMapper()
+
+
+def searched(game: ShogiGame, simulations: int, *, batch_size: int = 8) -> GameSearch:
+    search = GameSearch(KnownPredictor(), batch_size=batch_size, megabytes=16)
+    search.begin(game, ply_limit=512)
+    extend(search, simulations)
+    return search
+
+
+def extend(search: GameSearch, simulations: int) -> None:
+    done = 0
+    while done < simulations and not (search.is_proven or search.is_full):
+        done += search.step(simulations - done)
+
+
+def best_move(game: ShogiGame, search: GameSearch) -> str:
+    return ACTIONS.move(search.variations()[0].actions[0], game.turn).usi
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 16])
+def test_every_simulation_is_a_visit_and_nothing_stays_in_flight(batch_size: int) -> None:
+    network = KnownPredictor()
+    search = GameSearch(network, batch_size=batch_size, megabytes=16)
+    search.begin(ShogiGame(), ply_limit=512)
+    done = 0
+    while done < sample(300, 30):
+        number = search.step()
+        assert 1 <= number <= batch_size
+        done += number
+        assert search.simulations == done
+        assert not search._batch.edges.in_flight.any()
+    largest = max(map(len, network.batches))
+    assert largest == min(batch_size, 1 + done // 8, largest)
+    visits = [line.visits for line in search.variations(593)]
+    assert sum(visits) == done
+    assert visits == sorted(visits, reverse=True)
+
+
+def test_a_batch_finds_what_one_simulation_at_a_time_finds() -> None:
+    free = ShogiGame("4k4/9/9/4r4/9/9/4R4/9/4K4 b - 1")
+    guarded = ShogiGame("4k4/9/4g4/4p4/9/9/4R4/9/4K4 b - 1")
+    for batch_size in (1, 16):
+        assert best_move(free, searched(free, sample(200, 80), batch_size=batch_size)) == "5g5d"
+        if IS_COMPILED:  # it takes some time to be seen
+            assert best_move(guarded, searched(guarded, 400, batch_size=batch_size)) != "5g5d"
+
+
+def test_lines_can_be_played() -> None:
+    for game, _ in zip(random_games(seed=5, plies=60), range(sample(30, 3)), strict=False):
+        for line in searched(game.copy(), sample(100, 20)).variations(3):
+            trial = game.copy()
+            for action in line.actions:
+                trial.push_action(action)
+
+
+def test_mates_in_the_tree_are_as_long_as_the_mate_search_says() -> None:
+    """The root is not looked at by the mate search here, so mates of three are found by growing."""
+    compared = 0
+    for game in random_games(seed=3, plies=300):
+        length = len(MateSearch(3).line(game))
+        if length == 0 or game.in_check:
+            continue
+        search = searched(game.copy(), sample(20_000, 60))
+        if search.is_proven:
+            line = search.variations()[0]
+            assert line.mate is not None
+            # The tree stops at the first mate that it finds, and leaves out the last move.
+            assert line.mate >= length
+            assert len(line.actions) in (line.mate, line.mate - 1)
+            assert line.value == 1.0
+            compared += 1
+        if compared == sample(4, 1) or not sample(1, 0):
+            break
+    assert compared >= sample(4, 0)
+
+
+def test_who_is_mated_delays_it() -> None:
+    """White's king can be taken nowhere; each move loses, and the tree says when."""
+    game = ShogiGame("4k4/9/3GPG3/9/9/9/9/9/4K4 w G2r2b4s4n4l17p 2")
+    search = searched(game, sample(5_000, 40))
+    if search.is_proven:
+        lines = search.variations(593)
+        assert all(line.mate is not None and line.mate < 0 for line in lines)
+        mates = [line.mate for line in lines if line.mate is not None]
+        assert mates == sorted(mates)
+
+
+def test_the_tree_is_used_again_two_plies_later() -> None:
+    game = ShogiGame("4k4/9/9/4r4/9/9/4R4/9/4K4 b - 1")
+    search = searched(game, sample(1_500, 300))
+    line = next(line for line in search.variations(593) if len(line.actions) > 2)
+    later = game.copy()
+    later.push_action(line.actions[0])
+    later.push_action(line.actions[1])
+    edge = _edge_of(search, 0, line.actions[0])
+    node = int(search._batch.edges.children[edge])
+    node = int(search._batch.edges.children[_edge_of(search, node, line.actions[1])])
+    before = _picture(search, node)
+    search.begin(later, ply_limit=512)
+    assert _picture(search, 0) == before
+    assert search.simulations == before[1]
+    assert search.simulations > 0
+    extend(search, 40)
+    assert search.simulations == before[1] + 40
+
+
+def _edge_of(search: GameSearch, node: int, action: int) -> int:
+    moves = search._batch.edges_of(0, node)
+    return int(moves.start) + int(np.flatnonzero(search._batch.edges.moves[moves] == action)[0])
+
+
+Picture = tuple[float, int, list[tuple[int, int, float]], list[object]]
+
+
+def _picture(search: GameSearch, node: int) -> Picture:
+    """All that is known below a node, whatever its number is."""
+    moves = search._batch.edges_of(0, node)
+    edges = search._batch.edges
+    rows = list(
+        zip(
+            edges.moves[moves].tolist(),
+            edges.visits[moves].tolist(),
+            edges.value_sums[moves].tolist(),
+            strict=True,
+        )
+    )
+    below: list[object] = [
+        _picture(search, child) if child >= 0 else None for child in edges.children[moves].tolist()
+    ]
+    value = float(search._batch.trees.values[0, node])
+    return value, int(edges.visits[moves].sum()), rows, below
+
+
+def test_another_game_is_searched_from_nothing() -> None:
+    search = searched(ShogiGame(), 40)
+    search.begin(ShogiGame("startpos moves 7g7f"), ply_limit=512)
+    assert search.simulations == 0
+    extend(search, 10)
+    search.begin(ShogiGame("startpos moves 7g7f"), ply_limit=512)
+    assert search.simulations == 10
+    search.begin(ShogiGame("startpos moves 7g7f"), ply_limit=400)
+    assert search.simulations == 0
+    extend(search, 10)
+    search.clear()
+    search.begin(ShogiGame("startpos moves 7g7f"), ply_limit=400)
+    assert search.simulations == 0
+
+
+def test_a_repetition_counts_the_moves_before_the_search() -> None:
+    """A rook behind, White is glad to repeat for the fourth time."""
+    shuffle = "5i5h 5a5b 5h5i 5b5a "
+    moves = (3 * shuffle).split()[:-1]
+    game = ShogiGame(f"sfen 4k4/9/9/9/9/9/9/8R/4K4 b - 1 moves {' '.join(moves)}")
+    search = searched(game, sample(150, 60))
+    assert best_move(game, search) == "5b5a"
+    assert search.variations()[0].value == 0.0
+
+
+def test_the_ply_limit_is_a_draw() -> None:
+    game = ShogiGame("4k4/9/9/9/9/9/9/8R/4K4 b - 1")
+    search = GameSearch(KnownPredictor(), megabytes=1)
+    search.begin(game, ply_limit=1)
+    for _ in range(5):
+        search.step()
+    assert {line.value for line in search.variations(10) if line.visits} == {0.0}
+
+
+def test_a_full_memory_ends_the_search_but_not_its_results() -> None:
+    search = GameSearch(KnownPredictor(), batch_size=4, megabytes=1)
+    search.begin(ShogiGame(), ply_limit=512)
+    steps = 0
+    while search.step():
+        steps += 1
+        assert steps < 10_000
+    assert search.is_full
+    assert 100 < search.permille_full <= 1000
+    assert search.variations()[0].visits > 0
+
+
+def test_only_some_moves_are_searched_and_noise_prefers_some() -> None:
+    game = ShogiGame()
+    only = game.legal_actions[[3, 5]]
+    search = GameSearch(KnownPredictor(), megabytes=4)
+    search.begin(game, ply_limit=512, only=only)
+    extend(search, 20)
+    assert {line.actions[0] for line in search.variations(593)} == set(only.tolist())
+    firsts = set()
+    for seed in range(8):
+        search.begin(game, ply_limit=512, temperature=1.0, random=np.random.default_rng(seed))
+        firsts.add(search.variations()[0].actions[0])
+        search.clear()
+    assert len(firsts) > 3
+
+
+def test_it_needs_a_batch_size_and_some_memory() -> None:
+    with pytest.raises(KeiseiError, match="at least 1"):
+        GameSearch(KnownPredictor(), batch_size=0)

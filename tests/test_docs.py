@@ -1,0 +1,60 @@
+"""README and docs name what exists: commands, files, tests, pages."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from keisei.cli import app
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
+OLD_TERMS = (
+    r"judge\w*", "luck", "forest", "tickets?", "slab", "anew", "nobody", "somebody", "whoever",
+)  # fmt: skip
+"""Words that the glossary has replaced."""
+
+
+def command_names(command: typer.core.TyperCommand, prefix: str = "") -> list[str]:
+    subcommands = getattr(command, "commands", {})
+    if not subcommands:
+        return [prefix.strip()]
+    return [
+        name
+        for key, subcommand in subcommands.items()
+        for name in command_names(subcommand, f"{prefix} {key}")
+    ]
+
+
+def test_every_command_is_listed_once() -> None:
+    listed = re.findall(r"`keisei ([a-z ]+)`", (DOCS / "commands.md").read_text("utf-8"))
+    assert sorted(listed) == sorted(command_names(typer.main.get_command(app)))  # type: ignore[arg-type]
+
+
+def test_requirements_name_files_and_tests_that_exist() -> None:
+    page = (DOCS / "requirements.md").read_text("utf-8")
+    files = [path.as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts]
+    tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    missing = [
+        name
+        for name in set(re.findall(r"`([\w/]+\.py)", page))
+        if not any(file.endswith(f"/{name}") for file in files)
+    ]
+    missing += [
+        name for name in set(re.findall(r"::(test_\w+)", page)) if f"def {name}(" not in tests
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_use_the_words_of_the_glossary(page: Path) -> None:
+    found = re.findall(rf"\b(?:{'|'.join(OLD_TERMS)})\b", page.read_text("utf-8"), re.I)
+    assert found == []

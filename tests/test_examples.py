@@ -1,0 +1,24 @@
+"""The example script, run as people run it, with tiny numbers."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[1] / "examples" / "ppo_shogi.py"
+
+
+def test_the_ppo_example_trains_and_reports() -> None:
+    options = {
+        "--total-plies": 128, "--num-games": 8, "--rollout-plies": 8, "--ply-limit": 16,
+        "--minibatch-size": 32, "--channels": 8, "--eval-games": 4, "--eval-interval": 1,
+    }  # fmt: skip
+    flags = [str(part) for option in options.items() for part in option]
+    process = subprocess.run(
+        [sys.executable, SCRIPT, *flags], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    assert len(re.findall(r"^against random: [\d.]+% won", process.stdout, re.M)) == 3
+    losses = re.findall(r"value (\S+)  entropy (\S+)  KL (\S+)", process.stdout)
+    assert len(losses) == 2
+    assert all(0 <= float(number) < 10 for line in losses for number in line)
