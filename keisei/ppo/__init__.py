@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from keisei.ppo.agent import PPOAgent
     from keisei.ppo.buffer import Experience, ExperienceBuffer
-    from keisei.ppo.learner import Learner, LearnSettings, Ranks, UpdateStats, make_learner
+    from keisei.ppo.learner import (
+        Learner,
+        LearnSettings,
+        Ranks,
+        UpdateStats,
+        make_learner,
+    )
 
 __all__ = [
     "Experience",

@@ -1,21 +1,26 @@
-"""`Learner`: the interface between the training loop and a network under training.
+"""`Learner`: what the training loop knows of a network that learns, whatever computes it.
 
-`PPOAgent` (`keisei.ppo.agent`) is the learner of the towers. Nothing here needs torch.
+Also here, because trainer and learners share them: `Ranks`, the learners of a run; schedules, which
+turn the progress of a run into the settings of an update; and how learners and workers share the
+cores of a machine. `PPOAgent` (`keisei.ppo.agent`) is the learner of the towers. Nothing here needs
+torch.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from keisei.config_schema import AppConfig
+from keisei.config_schema import AppConfig, Shape
 from keisei.errors import KeiseiError
 from keisei.network.model_factory import network_type, resolve
 from keisei.network.predictor import Network
 from keisei.ppo.buffer import ExperienceBuffer
+from keisei.system import usable_cpus
 from keisei.timing import Stopwatch
 
 if TYPE_CHECKING:
@@ -226,3 +231,96 @@ def require_launched(*, ddp: bool) -> None:
             f"torchrun has started {number} processes, which would all train the same run; "
             "add --ddp, so that they learn together"
         )
+
+
+PATIENCE: Final = 0.2
+"""Fraction of the time limit by which a run may fall behind before its schedules notice."""
+
+
+def schedule_fraction(plies: float, time: float) -> float:
+    """Return the fraction of a run, 0 to 1, that its schedules follow.
+
+    It is the fraction of its plies, and nothing else, as long as the run keeps pace with its time
+    limit: then it can be repeated and resumed bit by bit, whatever the clock says. On a machine too
+    slow for all plies, a clock takes over that starts `PATIENCE` late and reaches 1 with the limit,
+    so that schedules end with the run there as well. Neither of the two jumps, so the larger one
+    does not either; and a run whose plies keep pace with its time is always ahead of that clock.
+
+    Args:
+        plies: fraction of the run's plies that were played.
+        time: fraction of its time limit that has passed, 0 without a limit.
+    """
+    return min(max(plies, (time - PATIENCE) / (1.0 - PATIENCE)), 1.0)
+
+
+def scheduled(shape: Shape, start: float, end: float, done: float, *, warmup: float = 0.0) -> float:
+    """Value of a schedule when the fraction `done` of a run is over.
+
+    During the fraction `warmup` it rises from 0 to `start`; then it moves to `end` along `shape`.
+    """
+    done = min(max(done, 0.0), 1.0)
+    if done < warmup:
+        return start * done / warmup
+    done = (done - warmup) / (1.0 - warmup) if warmup < 1.0 else 1.0
+    if shape == "constant":
+        return start
+    if shape == "cosine":
+        done = (1.0 - math.cos(math.pi * done)) / 2.0
+    return start + (end - start) * done
+
+
+def fading(start: float, end: float, done: float) -> float:
+    """Value that falls linearly from `start` at the beginning of a run to 0 at fraction `end`."""
+    if done >= end:
+        return 0.0
+    return start * (1.0 - done / end)
+
+
+def largest_divisor(number: int, *, limit: int) -> int:
+    """Return the largest divisor of `number` that is at most `limit`.
+
+    >>> largest_divisor(256, limit=7)
+    4
+    """
+    return next(divisor for divisor in range(limit, 0, -1) if number % divisor == 0)
+
+
+def learner_cores(ranks: Ranks) -> int:
+    """Return the cores for one learner and its workers: learners on a machine share them evenly."""
+    return max(1, usable_cpus() // ranks.local_size)
+
+
+def worker_cores(ranks: Ranks, *, on_cpu: bool) -> int:
+    """Return the cores for a learner's workers: all but one if the learner is on the CPU itself."""
+    return max(1, learner_cores(ranks) - on_cpu)
+
+
+def number_of_workers(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
+    """Return the number of workers; 0: the learner plays the games itself.
+
+    ``auto`` is one worker for each core that the learner leaves to them, or fewer if the games
+    cannot be divided evenly.
+    """
+    wanted = config.parallel.num_workers
+    if wanted == 0 and config.parallel.backend == "ray":
+        wanted = "auto"
+    if wanted != "auto":
+        return wanted
+    threads = config.parallel.worker_threads or 1
+    limit = max(1, worker_cores(ranks, on_cpu=on_cpu) // threads)
+    return largest_divisor(config.env.num_games, limit=limit)
+
+
+def learner_threads(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
+    """Return the threads of the learner's network: one for each core that no worker takes.
+
+    Workers on a Ray cluster may all be on other machines, so they take none.
+    """
+    if config.device.torch_threads:
+        return config.device.torch_threads
+    cores = learner_cores(ranks)
+    is_cluster = config.parallel.backend == "ray" and bool(config.parallel.ray_address)
+    if is_cluster or not on_cpu:
+        return cores
+    workers = number_of_workers(config, ranks, on_cpu=on_cpu)
+    return max(1, cores - workers * (config.parallel.worker_threads or 1))

@@ -87,7 +87,7 @@ def share_of_machine(config: "AppConfig", side_by_side: int) -> dict[str, object
         return flags
     cores = max(1, usable_cpus() // side_by_side)
     if config.parallel.num_workers == "auto" and config.parallel.backend == "processes":
-        from keisei.ppo.resources import largest_divisor
+        from keisei.ppo.learner import largest_divisor
 
         max_workers = max(1, cores // (config.parallel.worker_threads or 1))
         flags["parallel.num_workers"] = largest_divisor(config.env.num_games, limit=max_workers)

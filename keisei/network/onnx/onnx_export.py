@@ -23,8 +23,7 @@ from keisei.network.onnx.onnx_model import (
     import_onnx,
     onnx_model,
 )
-from keisei.network.towers.heads import legal_log_probs
-from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.model import ActorCritic, legal_log_probs
 from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.shogi.packed import Positions
 from keisei.shogi.vector import VectorShogi

@@ -24,8 +24,7 @@ from keisei.config_schema import DeviceConfig
 from keisei.constants import BOARD_SIZE
 from keisei.errors import DeviceError
 from keisei.network.towers.compilation import compile_forward
-from keisei.network.towers.layers import lay_out
-from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.model import ActorCritic, lay_out
 from keisei.system import module_environment, usable_cpus
 
 logger = logging.getLogger(__name__)

@@ -2,15 +2,15 @@
 
 from torch import Tensor, nn
 
-from keisei.network.towers.layers import (
+from keisei.network.towers.model import (
     BEFORE_ACTIVATION,
     SMALL,
+    ActorCritic,
     SqueezeExcitation,
     Trunk,
     make_activation,
     start,
 )
-from keisei.network.towers.model import ActorCritic
 
 
 class ResTower(Trunk):

@@ -12,8 +12,7 @@ from keisei.config_schema import AppConfig, DeviceConfig
 from keisei.network.model_factory import build_model
 from keisei.network.predictor import Prediction, Weights, padded_width
 from keisei.network.towers.device import Compute, choose_compute
-from keisei.network.towers.heads import legal_log_probs
-from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.model import ActorCritic, legal_log_probs
 from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions

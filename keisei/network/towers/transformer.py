@@ -8,15 +8,15 @@ from torch.nn import functional
 
 from keisei.constants import NUM_SQUARES
 from keisei.errors import ModelError
-from keisei.network.towers.layers import (
+from keisei.network.towers.model import (
     BEFORE_ACTIVATION,
     SMALL,
+    ActorCritic,
     SqueezeExcitation,
     Trunk,
     make_activation,
     start,
 )
-from keisei.network.towers.model import ActorCritic
 
 ATTENTION_HEADS: Final = 4
 FEED_FORWARD_RATIO: Final = 2

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from keisei.checkpoints.store import load_model_weights, save_checkpoint
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import ModelError
-from keisei.network.towers.layers import ACTIVATIONS, lay_out
-from keisei.network.towers.model import ActorCritic, ModelOutput
+from keisei.network.towers.model import ACTIVATIONS, ActorCritic, ModelOutput, lay_out
 from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
 from tests.network.towers.samples import (
     MODEL_TYPES,
