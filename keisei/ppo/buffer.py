@@ -1,7 +1,7 @@
 """`ExperienceBuffer`: the experience of one rollout with advantages and returns, 140 bytes a ply.
 
 Legal lists and planes are not stored: a kernel recomputes them for each minibatch, in the same
-order (`docs/decisions/006-legal-lists-are-made-anew.md`).
+order (`docs/decisions/006-legal-lists-are-regenerated.md`).
 """
 
 import math
