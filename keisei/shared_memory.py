@@ -111,7 +111,7 @@ class SharedBlock:
     def close(self) -> None:
         """Release the block, and remove it if it was created here.
 
-        Arrays that still look at it keep it mapped.
+        Arrays that are still views of it keep it mapped.
         """
         with suppress(BufferError):
             self._block.close()

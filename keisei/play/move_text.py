@@ -23,7 +23,7 @@ def move_texts(start: Diagram, moves: Iterable[Move], lettering: Lettering) -> l
 
 
 def western(replay: Replay, move: Move) -> str:
-    """Return the next move as Western text: ``P-7f``, ``Bx2b+``, ``N*5e``, ``G4i-5h``, ``S-3c=``."""
+    """Return the next move in letters: ``P-7f``, ``Bx2b+``, ``N*5e``, ``G4i-5h``, ``S-3c=``."""
     target = SQUARE_NAMES[move.to_square]
     piece = replay.moving_piece(move)
     if move.from_square is None:

@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 
@@ -218,7 +217,8 @@ class JournalReader:
     @classmethod
     def of_run(cls, run_directory: Path) -> Self:
         """Return a reader of the journal of a run, which need not exist yet."""
-        return cls(partial((run_directory / run_files.METRICS).open, "rb"))
+        path = run_directory / run_files.METRICS
+        return cls(lambda: path.open("rb"))
 
     def read(self, max_bytes: int = CHUNK_BYTES) -> Chunk:
         """Return the next complete lines within `max_bytes`.

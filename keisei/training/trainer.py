@@ -29,8 +29,15 @@ from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
 from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
-from keisei.ppo.schedules import fading, fraction_done, scheduled
+from keisei.ppo.learner import (
+    LearnSettings,
+    RankLostError,
+    Ranks,
+    fading,
+    make_learner,
+    schedule_fraction,
+    scheduled,
+)
 from keisei.run_files import CHECKPOINTS, PAUSE
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import (
@@ -337,12 +344,8 @@ class Trainer:
     @property
     def _done(self) -> float:
         """The fraction of the run that is done, from 0 to 1, which schedules follow."""
-        run = self.config.run
-        limit = 60.0 * run.max_minutes
-        return fraction_done(
-            plies=self.timestep / run.total_timesteps,
-            time=self.progress.seconds / limit if limit > 0.0 else 0.0,
-        )
+        progress = self.progress
+        return schedule_fraction(progress.ply_fraction, progress.time_fraction)
 
     def _end(self, interrupt: InterruptFlag) -> str | None:
         """Return why the run ends, None if it does not; the same in all ranks."""

@@ -5,12 +5,13 @@ import pytest
 
 from keisei.analysis.game_analysis import GameAnalysis, analyze_game
 from keisei.errors import KeiseiError
+from keisei.search.mates import MateSearch
 from keisei.search.mcts import TreeSearch
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import STARTPOS, GameRecord
 from keisei.shogi.notation.sfen import parse_sfen
 from keisei.shogi.packed import Positions, pack_game
-from keisei.shogi.rules import DeclarationRule
+from keisei.shogi.rules import DeclarationRule, Termination
 from keisei.shogi.types import Color, Diagram
 from keisei.shogi.vector import VectorShogi
 from tests.analysis.games import short_game
@@ -158,3 +159,35 @@ def without_a_king() -> Diagram:
 def test_what_cannot_be_analysed(record: GameRecord, message: str) -> None:
     with pytest.raises(KeiseiError, match=message):
         analysis_of(record)
+
+
+@pytest.mark.parametrize("simulations", [0, 64])
+def test_the_best_line_begins_with_the_best_move_and_can_be_played(simulations: int) -> None:
+    record = short_game()
+    analysis = analysis_of(record, simulations=simulations)
+    lengths = []
+    for ply, position in enumerate(analysis.positions):
+        moves = [move.usi for move in record.main_line[:ply]]
+        game = ShogiGame("startpos moves " + " ".join(moves) if moves else "startpos")
+        assert position.best_line[0] == position.candidates[0].move
+        for move in position.best_line:
+            game.push(move)
+        lengths.append(len(position.best_line))
+    assert max(lengths) > 1 if simulations else max(lengths) == 1
+
+
+@pytest.mark.parametrize("simulations", [0, 8])
+def test_the_best_line_of_a_mate_ends_with_mate(simulations: int) -> None:
+    for game in random_games(seed=3, plies=300):
+        if not game.in_check and len(MateSearch(3).line(game)) == 3:
+            break
+    move = game.legal_moves[0]
+    before = analysis_of(
+        GameRecord.from_moves([move], start=parse_sfen(game.sfen())), simulations
+    ).positions[0]
+    assert len(before.best_line) == 3
+    for mating in before.best_line:
+        game.push(mating)
+    outcome = game.outcome()
+    assert outcome is not None
+    assert outcome.termination is Termination.CHECKMATE

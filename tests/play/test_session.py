@@ -97,7 +97,7 @@ def test_after_the_end_one_may_take_back_and_go_on() -> None:
     assert session.is_persons_turn
 
 
-def test_walking_through_the_game() -> None:
+def test_showing_earlier_positions() -> None:
     session = GameSession("startpos moves " + " ".join(LINE))
     revision = session.revision
     for ply in (0, 3, 5, 99, -1):
@@ -219,7 +219,9 @@ def test_a_clock_that_is_stopped_keeps_what_was_used() -> None:
     session.stop_clock()
     session.push("3c3d")
     hand.seconds += 100
-    assert str(session.time_left(BLACK)) == "0:10", "it is another's turn, but nobody started it"
+    assert str(session.time_left(BLACK)) == "0:10", (
+        "the turn has changed, but the clock was not started"
+    )
 
 
 def test_another_strength_gives_no_time_back() -> None:
@@ -323,7 +325,7 @@ def test_other_files_are_no_games() -> None:
         write_session(GameSession(), "exe")
 
 
-def test_a_record_is_walked_through_with_its_end() -> None:
+def test_a_record_keeps_its_end() -> None:
     handicap = HANDICAPS["二枚落ち"]
     record = GameRecord(
         handicap,

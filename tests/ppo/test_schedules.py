@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from keisei.ppo.schedules import (
+from keisei.ppo.learner import (
     PATIENCE,
     fading,
-    fraction_done,
+    schedule_fraction,
     scheduled,
 )
 
@@ -44,21 +44,21 @@ def test_fading() -> None:
 def test_a_run_that_keeps_pace_with_its_limit_follows_its_plies_exactly(pace: float) -> None:
     for percent in range(101):
         plies = percent / 100
-        assert fraction_done(plies, plies / pace) == plies
-    assert fraction_done(0.3, 0.0) == 0.3, "without a limit"
+        assert schedule_fraction(plies, plies / pace) == plies
+    assert schedule_fraction(0.3, 0.0) == 0.3, "without a limit"
 
 
 def test_a_slow_start_and_a_pause_are_forgiven() -> None:
-    assert fraction_done(0.0, 0.15) == 0.0
-    assert fraction_done(0.5, 0.55) == 0.5
+    assert schedule_fraction(0.0, 0.15) == 0.0
+    assert schedule_fraction(0.5, 0.55) == 0.5
 
 
 @pytest.mark.parametrize("pace", [0.02, 0.5, 0.95])
 def test_a_run_that_is_too_slow_ends_with_its_limit_and_never_jumps(pace: float) -> None:
     steps = 1_000
-    done = [fraction_done(pace * step / steps, step / steps) for step in range(steps + 1)]
+    done = [schedule_fraction(pace * step / steps, step / steps) for step in range(steps + 1)]
     assert (done[0], done[-1]) == (0.0, 1.0)
     changes = [later - earlier for earlier, later in pairwise(done)]
     assert min(changes) >= 0.0
     assert max(changes) < 1.01 / steps / (1.0 - PATIENCE)
-    assert fraction_done(pace, 1.5) == 1.0
+    assert schedule_fraction(pace, 1.5) == 1.0

@@ -1,4 +1,4 @@
-"""Search of one game: every simulation counts once, what is certain is right, trees are reused."""
+"""Search of one game: every simulation counts once, proofs are right, trees are reused."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def best_move(game: ShogiGame, search: GameSearch) -> str:
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 16])
-def test_every_simulation_is_a_visit_and_nothing_stays_under_way(batch_size: int) -> None:
+def test_every_simulation_is_a_visit_and_nothing_stays_in_flight(batch_size: int) -> None:
     network = KnownPredictor()
     search = GameSearch(network, batch_size=batch_size, megabytes=16)
     search.begin(ShogiGame(), ply_limit=512)
@@ -194,7 +194,7 @@ def test_a_full_memory_ends_the_search_but_not_its_results() -> None:
     assert search.variations()[0].visits > 0
 
 
-def test_only_some_moves_are_searched_and_luck_prefers_some() -> None:
+def test_only_some_moves_are_searched_and_noise_prefers_some() -> None:
     game = ShogiGame()
     only = game.legal_actions[[3, 5]]
     search = GameSearch(KnownPredictor(), megabytes=4)

@@ -27,7 +27,7 @@ def found(search: MateSearch, game: ShogiGame) -> int:
 
 
 def is_mated_within(game: ShogiGame, plies: int) -> bool:
-    """Plain: the side to move is in check and cannot get out of it in so many plies."""
+    """Return whether the side to move is mated within `plies`, by plain recursion."""
     if not game.in_check:
         return False
     for reply in game.legal_actions.tolist():

@@ -1,4 +1,4 @@
-"""Tree search: exact about what is certain, spends its simulations as planned, and is a help."""
+"""Tree search: proofs are exact, simulations are spent as planned, and it improves the policy."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_it_takes_what_hangs_and_leaves_what_is_protected() -> None:
     assert search_at(guarded, sample(200, 60), material=True)[0] != "5g5d"
 
 
-def test_a_mate_is_certain_after_one_visit_of_the_move() -> None:
+def test_a_mate_is_proven_after_one_visit_of_the_move() -> None:
     """Black has few moves, so all of them are considered."""
     move, value = search_at("4k4/9/3+P+P4/9/9/9/9/9/4K4 b - 1", 16)
     assert (move[2:], value) == ("5b", 1.0)
@@ -110,7 +110,7 @@ def test_a_mate_in_three_is_found_by_the_mate_search_at_the_root() -> None:
         assert search_at(game.sfen(), 1, mate_plies=plies, ply_limit=1_000)[1] == value
 
 
-def test_a_loss_that_is_certain_is_avoided() -> None:
+def test_a_proven_loss_is_avoided() -> None:
     """Black is threatened with G*5h mate; only moves that stop it are not lost at once."""
     sfen = "4k4/9/9/9/9/9/4p4/9/3LKL3 b - 1"
     env = VectorShogi(1, starts=[sfen.replace(" b - ", " b g ")])
@@ -137,7 +137,7 @@ def test_the_ply_limit_is_a_draw_in_the_tree_too() -> None:
     assert value == 0.0
 
 
-def test_luck_varies_the_moves_and_the_seed_repeats_them() -> None:
+def test_root_noise_varies_the_moves_and_the_seed_repeats_them() -> None:
     env = VectorShogi(1)
     search = TreeSearch(KnownPredictor(value=zero_value), 8, temperature=1.0)
     legal_indices = [

@@ -47,7 +47,7 @@ def small_sweep(folder: Path, **changes: Any) -> Sweep:
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Has trials not trained but pretended, by `tests.sweep.stub_trial`, in some way."""
-    monkeypatch.setattr(trial, "PROCESS", "tests.sweep.stub_trial")
+    """Replaces the process of trials by `tests.sweep.stub_trial`, which behaves in some way."""
+    monkeypatch.setattr(trial, "MODULE", "tests.sweep.stub_trial")
     monkeypatch.setenv("STUB", "")
     return lambda behaviour: monkeypatch.setenv("STUB", behaviour)

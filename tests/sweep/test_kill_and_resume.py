@@ -14,7 +14,6 @@ from rich.console import Console
 from keisei.commands.train import train
 from keisei.config import load_config
 from keisei.runs.history import History
-from keisei.sweep.runner import SweepProgress
 from keisei.sweep.study import (
     BEST,
     PLOT,
@@ -22,7 +21,7 @@ from keisei.sweep.study import (
     TrialRecord,
     trial_directory,
 )
-from keisei.sweep.sweep_report import SweepDisplay, trial_table
+from keisei.sweep.summary import SweepDisplay, SweepProgress, trial_table
 from keisei.system import module_environment
 from tests.commands.invoke import invoke
 from tests.sweep.small_sweeps import write_space
@@ -119,5 +118,5 @@ def test_on_a_terminal_the_table_is_live() -> None:
     with console.capture() as captured, SweepDisplay(console) as display:
         display(SweepProgress(9, RECORDS, {2: 0.5}))
         display(SweepProgress(9, RECORDS, {}, is_ending=True))  # too soon after the first
-    assert "1 of 9 trials; Ctrl-C ends it, the same command goes on" in captured.get()
+    assert "1 of 9 trials; Ctrl-C stops the sweep, the same command continues it" in captured.get()
     assert "save their last checkpoint" not in captured.get()

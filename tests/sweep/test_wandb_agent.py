@@ -75,7 +75,7 @@ class FakeWandb:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wandb_agent, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(wandb_agent, "POLL_INTERVAL", 0.05)
 
 
 def test_values_become_trials_and_their_scores_are_sent(stub: Stub, tmp_path: Path) -> None:

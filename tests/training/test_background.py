@@ -204,7 +204,7 @@ def test_a_missing_or_broken_answer_is_reported(
     stub(behaviour)
     if behaviour == "hangs":
         monkeypatch.setattr(background, "EVALUATION_TIMEOUT", 0.5)
-        monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+        monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     trainer = tiny_trainer(tmp_path)
     with BackgroundEvaluation(trainer.config, tmp_path) as evaluation:
         submit(evaluation, trainer, 7)
@@ -237,7 +237,7 @@ def test_nothing_is_left_behind(
     ending: str,
 ) -> None:
     stub("hangs")
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     left = tmp_path / "evaluating" / "update-1-of-a-killed-session"
     left.mkdir(parents=True)
     flag = InterruptFlag()

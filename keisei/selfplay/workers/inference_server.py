@@ -41,7 +41,7 @@ SHUTDOWN_TIMEOUT: Final = 3.0
 """Seconds that the server may take to end by itself."""
 
 POLL_INTERVAL: Final = 0.05
-"""Seconds between two looks for workers that have connected."""
+"""Seconds between two checks for workers that have connected."""
 
 
 class InferenceServerError(WorkersFailedError):
@@ -293,7 +293,7 @@ class InferenceServer:
 
         Args:
             config: the settings of the run.
-            network: the learner's network, which tells device and threads.
+            network: the learner's network; the server uses its device and threads.
             games: games of each worker.
             workers: number of workers.
             weights_buffer: where the learner publishes weights.

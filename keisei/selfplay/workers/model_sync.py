@@ -94,8 +94,8 @@ def unpack_weights(messages: Mapping[str, TensorMessage]) -> dict[str, npt.NDArr
 class ModelSynchronizer:
     """A weights buffer in shared memory: the newest weights and their version.
 
-    It is a double buffer, so that the learner never writes the weights that workers are told to
-    read. A reader so slow that its buffer is being rewritten notices, and reads the newer weights.
+    It is a double buffer: new weights never overwrite the newest. A reader so slow that its buffer
+    is being rewritten notices it, and reads the newer weights instead.
     """
 
     def __init__(self, weights: Weights, block: SharedBlock | None = None) -> None:
