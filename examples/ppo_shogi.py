@@ -4,7 +4,7 @@
 
 It uses `keisei.shogi`, torch and NumPy only; ``keisei train`` is the full program. One network
 plays both sides of all games. With the defaults it wins 68 % of its games against random moves
-before training and 95 % after it, in about three minutes of CPU time.
+before training, 94 % after 98,000 plies and 97 % after 197,000, in three minutes of CPU time.
 """
 
 import argparse

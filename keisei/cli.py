@@ -1,7 +1,7 @@
 """The ``keisei`` command: one thin subcommand per module of `keisei.commands`.
 
-A subcommand is a plain function, registered below. It imports what it needs when it is called:
-``keisei --help`` has to answer at once, and numba and torch take seconds to import.
+A subcommand is a plain function, registered below. It imports the library when it is called:
+``keisei --help`` must be quick, and numba and torch take seconds to import.
 """
 
 import errno
@@ -35,12 +35,12 @@ from keisei.commands.usi import usi
 from keisei.errors import KeiseiError
 
 USER_ERROR = 2
-"""Exit code when the user's input or set-up is at fault."""
+"""Exit code for errors in the user's input or set-up."""
 
 _PIPE_IS_CLOSED = errno.EINVAL if sys.platform == "win32" else errno.EPIPE
 
 app = typer.Typer(
-    help="A Shogi player that teaches itself, from nothing, by self-play.",
+    help="Train a Shogi player by self-play, measure it and play against it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -67,19 +67,19 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """The options that come before a subcommand."""
+    """Options before the subcommand."""
 
 
 def main() -> None:
-    """Run the command line; errors that the user can cause end in one red line and exit code 2."""
-    multiprocessing.freeze_support()  # a frozen program is started again for each worker
+    """Run the command line; user errors end with one red line and exit code 2."""
+    multiprocessing.freeze_support()  # a frozen program starts itself for each worker
     _write_utf8()
     try:
         app()
     except KeiseiError as error:
         _exit_with(str(error))
     except OSError as error:
-        # Errors of opening a file name it, those of writing to an open stream name none.
+        # Errors of opening a file have a file name, those of writing to an open stream have none.
         if error.filename is not None or error.errno not in (errno.ENOSPC, _PIPE_IS_CLOSED):
             raise
         _discard_output()
@@ -87,9 +87,9 @@ def main() -> None:
 
 
 def _write_utf8() -> None:
-    """Kanji survive redirection also where the locale's encoding has none, as on Windows.
+    """Write UTF-8 even if the locale's encoding lacks kanji, as on Windows.
 
-    File names can hold bytes that are no text: they are shown by an escape instead of failing.
+    Bytes of file names that are not valid text are escaped.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -106,6 +106,6 @@ def _exit_with(message: str) -> NoReturn:
 
 
 def _discard_output() -> None:
-    """Let go of what is still buffered: Python would try to write it once more as it exits."""
+    """Discard buffered output, which Python would try to write again at exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

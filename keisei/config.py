@@ -1,6 +1,6 @@
-"""The configuration of a run: read, merged, validated, saved.
+"""Load, merge, validate and save the configuration of a run.
 
-There is one merge path. Each layer overrides those before it, and the result is validated once:
+Each layer overrides those before it, and the result is validated once:
 
 1. the defaults of `AppConfig`;
 2. a YAML file, or one of the recipes that come with Keisei (``quickstart``, ``laptop``, ``gpu``);
@@ -25,12 +25,16 @@ from keisei.config_schema import AppConfig, Section
 from keisei.errors import KeiseiError
 from keisei.system import FileAccessError, read_bytes, write_atomically
 
+__all__ = ["ConfigError", "load_config", "load_saved_config", "recipes", "save_config"]
+
+_NONE: Final[Mapping[str, object]] = {}
+
 
 class ConfigError(KeiseiError, ValueError):
-    """Settings that cannot be used; the message lists every problem."""
+    """Invalid settings; the message lists every problem."""
 
     problems: tuple[str, ...]
-    """One sentence each."""
+    """One line per problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -40,185 +44,6 @@ class ConfigError(KeiseiError, ValueError):
         )
 
 
-def sections() -> dict[str, type[Section]]:
-    """The sections of `AppConfig` by name, in order."""
-    classes = {name: field.annotation for name, field in AppConfig.model_fields.items()}
-    return {
-        name: section
-        for name, section in classes.items()
-        if isinstance(section, type) and issubclass(section, Section)
-    }
-
-
-def explain(error: ValidationError) -> ConfigError:
-    """What pydantic found, in the words of the configuration file: one problem per field."""
-    by_field: dict[str, list[ErrorDetails]] = {}
-    for fault in error.errors(include_url=False):
-        by_field.setdefault(_path(fault["loc"]), []).append(fault)
-    return ConfigError([_problem(path, faults) for path, faults in by_field.items()])
-
-
-_SHOULD_BE: Final[Mapping[str, str]] = {
-    "bool_parsing": "should be true or false",
-    "bool_type": "should be true or false",
-    "finite_number": "should be a finite number",
-    "float_parsing": "should be a number",
-    "float_type": "should be a number",
-    "int_from_float": "should be a whole number",
-    "int_parsing": "should be a whole number",
-    "int_parsing_size": "should have fewer digits",
-    "int_type": "should be a whole number",
-    "model_type": "should be settings, one `name: value` per line",
-    "string_pattern_mismatch": "should be text without control characters",
-    "string_type": "should be text",
-    "string_unicode": "should be valid Unicode",
-    "tuple_type": "should be a list such as [one, two]",
-}
-"""Pydantic's types of errors for which there are plainer words."""
-
-_LONGEST_VALUE: Final = 60
-
-
-def _path(location: Sequence[int | str]) -> str:
-    """``section.field[index]``; what pydantic adds to tell the branches of a union is left out."""
-    names = ".".join(str(part) for part in location[:2])
-    return names + "".join(f"[{part}]" for part in location[2:] if isinstance(part, int))
-
-
-def _problem(path: str, faults: Sequence[ErrorDetails]) -> str:
-    first = faults[0]
-    match first["type"]:
-        case "extra_forbidden" | "invalid_key":
-            return _unknown(path)
-        case "json_invalid":
-            return first["msg"]
-        case "value_error" if path in sections():  # its fields don't fit together
-            return f"{path}: {allowed_by(first)}"
-    allowed = " or ".join(allowed_by(fault) for fault in faults).replace("or should be", "or")
-    place = f"{path}: " if path else ""
-    return f"{place}{shown(first['input'])} is not allowed: {allowed}"
-
-
-def allowed_by(fault: ErrorDetails) -> str:
-    """What would be right instead, in plain words."""
-    if fault["type"] == "value_error":
-        return str(fault["ctx"]["error"])
-    return _SHOULD_BE.get(fault["type"], fault["msg"].removeprefix("Input "))
-
-
-def shown(value: object) -> str:
-    """A value as the user wrote it, within reason."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
-        return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}..."
-    return reprlib.repr(value)
-
-
-def _unknown(path: str) -> str:
-    section, dot, field = path.partition(".")
-    known = sections()
-    if not dot:
-        near = _near(section, known) or _paths_near(section)
-        remedy = _did_you_mean(near) or f"the sections are {', '.join(known)}"
-        return f"{shown(path)}: unknown section: {remedy}"
-    fields = known[section].model_fields
-    near = [f"{section}.{name}" for name in _near(field, fields)] or _paths_near(field)
-    remedy = _did_you_mean(near) or f"the fields of {section} are {', '.join(fields)}"
-    return f"{shown(path)}: unknown field: {remedy}"
-
-
-def _near(name: str, known: Iterable[str]) -> list[str]:
-    return get_close_matches(name, list(known), n=1)
-
-
-def _paths_near(name: str) -> list[str]:
-    """The fields of any section that are called like this: perhaps the section is wrong."""
-    paths = {
-        f"{section}.{field}": field
-        for section, fields in sections().items()
-        for field in fields.model_fields
-    }
-    near = _near(name, paths.values())
-    return [path for path, field in paths.items() if field in near]
-
-
-def _did_you_mean(paths: Sequence[str]) -> str:
-    return f"did you mean {' or '.join(paths)}?" if paths else ""
-
-
-_NOTHING: Final = frozenset({"", "~", "null", "Null", "NULL", "none", "None"})
-
-
-def parse(text: str, source: str) -> object:
-    """The one document of `text`: dicts, lists, texts and None.
-
-    Raises:
-        ConfigError: It is not YAML, or a key is there twice; with `source`, line and column.
-    """
-    try:
-        # A loader that makes nothing but texts, lists and dicts cannot be made to run code.
-        loader = _TextLoader(text)
-        try:
-            return loader.get_single_data()
-        except (OverflowError, ValueError) as error:  # an escape beyond Unicode: \UFFFFFFFF
-            line, column, problem = loader.line + 1, loader.column + 1, str(error)
-        except RecursionError:
-            line, column, problem = loader.line + 1, loader.column + 1, "nested too deeply"
-    except yaml.reader.ReaderError as error:
-        line, column = _place(text, error.position)
-        problem = f"character {error.character!r} is not allowed: {error.reason}"
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        problem = error.problem or error.context or "not YAML"
-    raise ConfigError([f"{source}, line {line}, column {column}: {problem}"])
-
-
-def decode(data: bytes, source: str) -> str:
-    """The text of a file in UTF-8.
-
-    Raises:
-        ConfigError: It is not UTF-8.
-    """
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line, column = _place(error.object[: error.start].decode(), error.start)
-    raise ConfigError([f"{source}, line {line}, column {column}: not UTF-8"])
-
-
-def _place(text: str, position: int) -> tuple[int, int]:
-    """Line and column, counted from 1."""
-    before = text[:position]
-    return before.count("\n") + 1, len(before) - before.rfind("\n")
-
-
-class _TextLoader(yaml.BaseLoader):
-    """`yaml.BaseLoader`, which leaves texts as they are; nothing is None, duplicates are errors."""
-
-    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
-        value = super().construct_scalar(node)
-        is_quoted = node.style is not None
-        return value if is_quoted or value not in _NOTHING else None
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise yaml.MarkedYAMLError(
-                        problem=f"{key.value} is there twice", problem_mark=key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-__all__ = ["ConfigError", "load_config", "load_saved_config", "recipes", "save_config"]
-
-_NONE: Final[Mapping[str, object]] = {}
-
-
 def load_config(
     path: Path | str | None = None,
     overrides: Sequence[str] = (),
@@ -226,16 +51,16 @@ def load_config(
     flags: Mapping[str, object] = _NONE,
     sweep: Mapping[str, object] = _NONE,
 ) -> AppConfig:
-    """Defaults, file, flags and overrides, sweep: merged in this order, then validated.
+    """Merge defaults, file, flags, overrides and sweep, in this order, and validate the result.
 
     Args:
         path: A YAML file (or the ``config.json`` of a run), or the name of a recipe.
-        overrides: ``section.field=value``, where the value is YAML; of two, the later wins.
+        overrides: ``section.field=value``, with a YAML value; later ones win.
         flags: Values by ``section.field``.
         sweep: Values by ``section.field``.
 
     Raises:
-        ConfigError: Something is not allowed; every problem is listed.
+        ConfigError: Settings are invalid; every problem is listed.
         FileAccessError: The file cannot be read.
     """
     document = {} if path is None else _read(path)
@@ -247,15 +72,15 @@ def load_config(
 
 
 def save_config(config: AppConfig, path: Path) -> None:
-    """Write all settings as JSON; a reader never sees half a file."""
+    """Write all settings as JSON, atomically."""
     write_atomically(path, config.model_dump_json(indent=2).encode() + b"\n")
 
 
 def load_saved_config(path: Path) -> AppConfig:
-    """What `save_config` wrote, field by field the same.
+    """Load a configuration that `save_config` wrote.
 
     Raises:
-        ConfigError: The file is damaged, or of another version of Keisei.
+        ConfigError: The file is damaged, or from another version of Keisei.
         FileAccessError: The file cannot be read.
     """
     try:
@@ -266,9 +91,9 @@ def load_saved_config(path: Path) -> AppConfig:
 
 
 def recipes() -> dict[str, Path]:
-    """The recipes that come with Keisei, by name."""
+    """Return the files of the recipes that come with Keisei, by name."""
     package = Path(__file__).parent
-    # A wheel carries them inside the package; a checkout has them at the top.
+    # In a wheel they are inside the package, in a checkout next to it.
     inside = package / "configs"
     folder = inside if inside.is_dir() else package.parent / "configs"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
@@ -300,7 +125,7 @@ def _parsed(overrides: Sequence[str]) -> list[tuple[str, object]]:
 
 
 def _merged(settings: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """Fields by section, from values by ``section.field`` or by ``section``; later ones win."""
+    """Return fields by section, from values by ``section.field`` or ``section``; later ones win."""
     merged: dict[str, object] = {}
     for path, value in settings:
         section, dot, field = path.partition(".")
@@ -309,6 +134,185 @@ def _merged(settings: Iterable[tuple[str, object]]) -> dict[str, object]:
         if above is None:  # `ppo:` with all its lines commented out
             above = {}
         if not isinstance(below, Mapping):
-            continue  # a section that is none stays, so that validation names it
+            continue  # keep what is not a section, so that validation reports it
         merged[section] = {**below, **above} if isinstance(above, Mapping) else above
     return merged
+
+
+# ---- problems in plain words ----
+
+
+def sections() -> dict[str, type[Section]]:
+    """Return the section classes of `AppConfig` by name, in order."""
+    classes = {name: field.annotation for name, field in AppConfig.model_fields.items()}
+    return {
+        name: section
+        for name, section in classes.items()
+        if isinstance(section, type) and issubclass(section, Section)
+    }
+
+
+def explain(error: ValidationError) -> ConfigError:
+    """Translate pydantic's errors into one problem per field, in the terms of the YAML file."""
+    by_field: dict[str, list[ErrorDetails]] = {}
+    for fault in error.errors(include_url=False):
+        by_field.setdefault(_path(fault["loc"]), []).append(fault)
+    return ConfigError([_problem(path, faults) for path, faults in by_field.items()])
+
+
+_SHOULD_BE: Final[Mapping[str, str]] = {
+    "bool_parsing": "should be true or false",
+    "bool_type": "should be true or false",
+    "finite_number": "should be a finite number",
+    "float_parsing": "should be a number",
+    "float_type": "should be a number",
+    "int_from_float": "should be a whole number",
+    "int_parsing": "should be a whole number",
+    "int_parsing_size": "should have fewer digits",
+    "int_type": "should be a whole number",
+    "model_type": "should be settings, one `name: value` per line",
+    "string_pattern_mismatch": "should be text without control characters",
+    "string_type": "should be text",
+    "string_unicode": "should be valid Unicode",
+    "tuple_type": "should be a list such as [one, two]",
+}
+"""Plainer messages for some of pydantic's error types."""
+
+_MAX_VALUE_LENGTH: Final = 60
+
+
+def _path(location: Sequence[int | str]) -> str:
+    """Return ``section.field[index]``, without the union branches that pydantic adds."""
+    names = ".".join(str(part) for part in location[:2])
+    return names + "".join(f"[{part}]" for part in location[2:] if isinstance(part, int))
+
+
+def _problem(path: str, faults: Sequence[ErrorDetails]) -> str:
+    first = faults[0]
+    match first["type"]:
+        case "extra_forbidden" | "invalid_key":
+            return _unknown(path)
+        case "json_invalid":
+            return first["msg"]
+        case "value_error" if path in sections():  # a conflict between fields
+            return f"{path}: {allowed_by(first)}"
+    allowed = " or ".join(allowed_by(fault) for fault in faults).replace("or should be", "or")
+    place = f"{path}: " if path else ""
+    return f"{place}{shown(first['input'])} is not allowed: {allowed}"
+
+
+def allowed_by(fault: ErrorDetails) -> str:
+    """Return what would be allowed instead, in plain words."""
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    return _SHOULD_BE.get(fault["type"], fault["msg"].removeprefix("Input "))
+
+
+def shown(value: object) -> str:
+    """Return a value as the user wrote it, shortened."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
+        return value if len(value) <= _MAX_VALUE_LENGTH else f"{value[:_MAX_VALUE_LENGTH]}..."
+    return reprlib.repr(value)
+
+
+def _unknown(path: str) -> str:
+    section, dot, field = path.partition(".")
+    known = sections()
+    if not dot:
+        near = _near(section, known) or _paths_near(section)
+        remedy = _did_you_mean(near) or f"the sections are {', '.join(known)}"
+        return f"{shown(path)}: unknown section: {remedy}"
+    fields = known[section].model_fields
+    near = [f"{section}.{name}" for name in _near(field, fields)] or _paths_near(field)
+    remedy = _did_you_mean(near) or f"the fields of {section} are {', '.join(fields)}"
+    return f"{shown(path)}: unknown field: {remedy}"
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    return get_close_matches(name, list(known), n=1)
+
+
+def _paths_near(name: str) -> list[str]:
+    """Return the fields of any section with a similar name: the section may be wrong."""
+    paths = {
+        f"{section}.{field}": field
+        for section, fields in sections().items()
+        for field in fields.model_fields
+    }
+    near = _near(name, paths.values())
+    return [path for path, field in paths.items() if field in near]
+
+
+def _did_you_mean(paths: Sequence[str]) -> str:
+    return f"did you mean {' or '.join(paths)}?" if paths else ""
+
+
+# ---- YAML ----
+
+_NOTHING: Final = frozenset({"", "~", "null", "Null", "NULL", "none", "None"})
+
+
+def parse(text: str, source: str) -> object:
+    """Parse a YAML document into dicts, lists, strings and None.
+
+    Raises:
+        ConfigError: Invalid YAML or a duplicate key; the message has `source`, line and column.
+    """
+    try:
+        # A loader that creates only strings, lists and dicts cannot be made to run code.
+        loader = _TextLoader(text)
+        try:
+            return loader.get_single_data()
+        except (OverflowError, ValueError) as error:  # an escape beyond Unicode: \UFFFFFFFF
+            line, column, problem = loader.line + 1, loader.column + 1, str(error)
+        except RecursionError:
+            line, column, problem = loader.line + 1, loader.column + 1, "nested too deeply"
+    except yaml.reader.ReaderError as error:
+        line, column = _place(text, error.position)
+        problem = f"character {error.character!r} is not allowed: {error.reason}"
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        problem = error.problem or error.context or "not YAML"
+    raise ConfigError([f"{source}, line {line}, column {column}: {problem}"])
+
+
+def decode(data: bytes, source: str) -> str:
+    """Decode a UTF-8 file.
+
+    Raises:
+        ConfigError: The file is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, column = _place(error.object[: error.start].decode(), error.start)
+    raise ConfigError([f"{source}, line {line}, column {column}: not UTF-8"])
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    """Return line and column, counted from 1."""
+    before = text[:position]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+class _TextLoader(yaml.BaseLoader):
+    """A `yaml.BaseLoader`, which keeps strings, with None for null and no duplicate keys."""
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        value = super().construct_scalar(node)
+        is_quoted = node.style is not None
+        return value if is_quoted or value not in _NOTHING else None
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"duplicate key {key.value}", problem_mark=key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)

@@ -1,7 +1,7 @@
-"""`AppConfig`: every setting of a run, its default and its one-line explanation.
+"""`AppConfig`: every setting of a run, with its default and a one-line description.
 
 This is the only place with defaults. The descriptions are also the help texts of the command line
-and the lines of ``docs/configuration.md``. Unknown keys and wrong values are refused.
+and the rows of ``docs/configuration.md``. Unknown keys and invalid values are refused.
 """
 
 import re
@@ -19,19 +19,19 @@ Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 MATE_PLIES = (0, 1, 3, 5)
 
 
-def _is_a_mate(plies: int) -> int:
+def _is_mate_length(plies: int) -> int:
     if plies not in MATE_PLIES:
-        raise ValueError("should be 0, 1, 3 or 5: a mate ends with a move of the side that mates")
+        raise ValueError("should be 0, 1, 3 or 5: a mate ends with a move of the mating side")
     return plies
 
 
-MatePlies = Annotated[int, AfterValidator(_is_a_mate)]
+MatePlies = Annotated[int, AfterValidator(_is_mate_length)]
 Text = Annotated[str, Field(pattern=r"^\P{Cc}*$")]  # no control characters
 Shape = Literal["constant", "linear", "cosine"]
 
 
 class Section(BaseModel):
-    """What all sections have in common: fixed once made, no unknown keys."""
+    """Base of all sections: immutable, without unknown keys."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
@@ -39,50 +39,52 @@ class Section(BaseModel):
 
 
 class RunConfig(Section):
-    """Where a run is kept, how long it goes on."""
+    """Name, directory and length of a run."""
 
     name: Text = Field(
-        "", description="Name of the run's directory; empty: the date and time of the start."
+        "", description="Name of the run's directory; empty: date and time of the start."
     )
     root: Text = Field(RUNS, description="Directory that holds the runs.")
-    seed: NonNegative = Field(0, description="Seed of everything random in the run.")
+    seed: NonNegative = Field(0, description="Seed of all random numbers of the run.")
     start_from: Text = Field(
         "",
-        description="Run or checkpoint whose weights the network starts with; empty: from nothing.",
+        description="Run or checkpoint with the initial weights; empty: random weights.",
     )
     total_timesteps: Positive = Field(
-        1_000_000, description="Plies, of all learners, to play and learn from before the run ends."
+        1_000_000, description="Length of the run in plies, of all learners together."
     )
     max_minutes: Annotated[float, Field(ge=0.0)] = Field(
         0.0,
-        description="Minutes after which run and schedules end at the latest; 0: no limit.",
+        description="Time limit in minutes, also for schedules; 0: no limit.",
     )
 
     @field_validator("name")
     @classmethod
     def _is_a_plain_name(cls, name: str) -> str:
-        if any(sign in name for sign in "/\\:") or name in (".", ".."):
+        if any(char in name for char in "/\\:") or name in (".", ".."):
             raise ValueError("must be a plain directory name without / \\ or :")
         return name
 
 
 class EnvConfig(Section):
-    """The games that are played."""
+    """The self-play games."""
 
     input_features: Text = Field(
-        "core46", description="Observation planes by name: core46, core46+check ... core46+all."
+        "core46", description="Set of input planes: core46, core46+check ... core46+all."
     )
-    num_games: Positive = Field(256, description="Games that each learner plays in lockstep.")
+    num_games: Positive = Field(256, description="Games that each learner plays in parallel.")
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
-        256, description="Ply at which a game is a draw; such draws are counted apart."
+        256, description="Ply at which a game is a draw; such draws are counted separately."
     )
     opening_plies: NonNegative = Field(
-        0, description="Random legal plies before each self-play game."
+        0, description="Random legal plies at the start of each self-play game."
     )
     declaration: Literal["27", "24", "off"] = Field(
-        "27", description="Rule by which an entered king wins at once: 27 or 24 points, or off."
+        "27", description="Entering-king rule: 27 or 24 points to win by declaration, or off."
     )
-    threads: NonNegative = Field(0, description="Threads that step the games; 0: chosen by itself.")
+    threads: NonNegative = Field(
+        0, description="Threads that step the games; 0: chosen automatically."
+    )
 
     @field_validator("input_features")
     @classmethod
@@ -99,12 +101,12 @@ class ModelConfig(Section):
     """The network."""
 
     type: Text = Field(
-        "resnet", description="Kind of network: resnet, transformer, or a plug-in's."
+        "resnet", description="Network type: resnet, transformer, or one of a plug-in."
     )
     tower_depth: Positive = Field(2, description="Residual blocks (or transformer layers).")
     tower_width: Positive = Field(64, description="Channels of the tower.")
     se_ratio: Fraction = Field(
-        0.25, description="Squeeze-and-excitation: hidden width over tower width; 0: none."
+        0.25, description="Squeeze-and-excitation: hidden width over tower width; 0: off."
     )
     activation: Literal["relu", "silu", "gelu", "mish"] = Field(
         "relu", description="Activation function of the tower."
@@ -113,33 +115,31 @@ class ModelConfig(Section):
         "from_to", description="Policy head: from_to (query of origin . key of target) or flat."
     )
     policy_width: Positive = Field(
-        32, description="Width of the from-to head's queries and keys, or of the flat head's input."
+        32, description="Width of the from_to head's queries and keys, or of the flat head's input."
     )
     value_head: Literal["tanh", "wdl"] = Field(
-        "tanh", description="Value head: one number (tanh) or win, draw and loss (wdl)."
+        "tanh", description="Value head: a scalar (tanh) or win, draw and loss (wdl)."
     )
     value_width: Positive = Field(64, description="Hidden units of the value head.")
 
 
 class SelfPlayConfig(Section):
-    """How experience is gathered."""
+    """Collection of experience by self-play."""
 
-    rollout_plies: Positive = Field(
-        64, description="Plies played in each game between two updates."
-    )
+    rollout_plies: Positive = Field(64, description="Plies per game between two updates.")
     mate_plies: MatePlies = Field(
         1,
-        description="Mates of so many plies are played by rule and not learned; 0: no such rule.",
+        description="Mates of up to this many plies are played by rule, not learned; 0: off.",
     )
     pool_share: Fraction = Field(
-        0.0, description="Share of the games that are played against earlier selves."
+        0.0, description="Share of the games played against earlier networks of the run."
     )
-    pool_size: Positive = Field(8, description="Earlier selves that are kept as opponents.")
+    pool_size: Positive = Field(8, description="Number of earlier networks kept as opponents.")
     pool_interval: Positive = Field(
-        10, description="Updates after which the present self joins the pool."
+        10, description="Updates between additions to the pool of earlier networks."
     )
     shaping: Annotated[float, Field(ge=0.0)] = Field(
-        0.0, description="Weight of potential-based material shaping at the start; 0: none."
+        0.0, description="Initial weight of potential-based material shaping; 0: off."
     )
     shaping_end: Fraction = Field(
         0.5, description="Fraction of the run at which shaping has faded to zero."
@@ -147,70 +147,66 @@ class SelfPlayConfig(Section):
 
 
 class PPOConfig(Section):
-    """How the network learns from experience."""
+    """The PPO update."""
 
     epochs: Positive = Field(1, description="Passes over each rollout.")
     minibatch_size: Positive | Literal["auto"] = Field(
         512,
-        description="Samples of a minibatch; auto: many, and half as many if memory runs out.",
+        description="Samples per minibatch; auto: large, halved if memory runs out.",
     )
     learning_rate: Annotated[float, Field(gt=0.0)] = Field(
-        2e-3, description="Learning rate at the start, after warm-up."
+        2e-3, description="Initial learning rate, after warm-up."
     )
     learning_rate_end: Annotated[float, Field(ge=0.0)] = Field(
-        2e-4, description="Learning rate at the end."
+        2e-4, description="Final learning rate."
     )
-    learning_rate_schedule: Shape = Field(
-        "linear", description="How the learning rate goes from start to end."
-    )
+    learning_rate_schedule: Shape = Field("linear", description="Schedule of the learning rate.")
     warmup: Fraction = Field(
-        0.0, description="Fraction of the run in which the learning rate rises from zero."
+        0.0, description="Fraction of the run over which the learning rate rises from zero."
     )
     entropy: Annotated[float, Field(ge=0.0)] = Field(
-        0.01, description="Weight of the entropy bonus at the start."
+        0.01, description="Initial weight of the entropy bonus."
     )
     entropy_end: Annotated[float, Field(ge=0.0)] = Field(
-        0.002, description="Weight of the entropy bonus at the end."
+        0.002, description="Final weight of the entropy bonus."
     )
-    entropy_schedule: Shape = Field(
-        "linear", description="How the entropy weight goes from start to end."
-    )
+    entropy_schedule: Shape = Field("linear", description="Schedule of the entropy weight.")
     clip_range: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(
-        0.2, description="How far the probability ratio may move before it is clipped."
+        0.2, description="Clip range of the probability ratio."
     )
     value_weight: Annotated[float, Field(ge=0.0)] = Field(
         2.0, description="Weight of the value loss."
     )
-    gamma: Annotated[float, Field(gt=0.0, le=1.0)] = Field(0.99, description="Discount per ply.")
+    gamma: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        0.99, description="Discount factor per ply."
+    )
     gae_lambda: Fraction = Field(
-        0.6, description="Lambda of generalised advantage estimation at the start of the run."
+        0.6, description="Initial lambda of generalised advantage estimation."
     )
     gae_lambda_end: Fraction = Field(
-        0.95, description="Lambda at the end; in between it goes linearly from one to the other."
+        0.95, description="Final lambda of generalised advantage estimation; linear in between."
     )
     normalize_advantages: bool = Field(
-        True, description="Scale the advantages of each minibatch to mean 0, deviation 1."
+        True, description="Normalize the advantages of each minibatch to mean 0, deviation 1."
     )
     max_grad_norm: Annotated[float, Field(gt=0.0)] = Field(
-        0.5, description="Norm to which gradients are clipped."
+        0.5, description="Maximum norm of the gradients, beyond which they are clipped."
     )
     target_kl: Annotated[float, Field(gt=0.0)] | None = Field(
-        None, description="Approximate KL at which an update stops early; none: never."
+        None, description="Approximate KL divergence at which an update stops early; none: never."
     )
-    weight_decay: Annotated[float, Field(ge=0.0)] = Field(
-        0.0, description="Decoupled weight decay of AdamW."
-    )
+    weight_decay: Annotated[float, Field(ge=0.0)] = Field(0.0, description="Weight decay of AdamW.")
     mirror: bool = Field(
-        False, description="Show each sample mirrored left to right with probability one half."
+        False, description="Mirror each sample left to right with probability 0.5."
     )
     ema_decay: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
-        0.0, description="Decay per update of averaged weights for play and export; 0: none."
+        0.0, description="Decay per update of the weight average used for play and export; 0: off."
     )
     ema_kl: Annotated[float, Field(ge=0.0)] = Field(
-        0.0, description="Weight of the KL divergence to the averaged weights' policy."
+        0.0, description="Weight of the KL divergence to the policy of the averaged weights."
     )
     nan_limit: Positive = Field(
-        10, description="Minibatches in a row with a loss that is no number before the run stops."
+        10, description="Consecutive minibatches with a non-finite loss (NaN) before the run stops."
     )
 
     @model_validator(mode="after")
@@ -221,128 +217,141 @@ class PPOConfig(Section):
 
 
 class ParallelConfig(Section):
-    """Who plays: the learner itself, or workers beside it."""
+    """Workers for self-play, and distributed training."""
 
     ddp: bool = Field(
-        False, description="One of several learners that torchrun starts; gradients are averaged."
+        False, description="Distributed training under torchrun; learners average their gradients."
     )
     backend: Literal["processes", "ray"] = Field(
-        "processes", description="Where workers are: processes on this machine; ray: on a cluster."
+        "processes", description="Workers: processes on this machine, or ray for a cluster."
     )
     num_workers: NonNegative | Literal["auto"] = Field(
-        0, description="Workers that play; 0: the learner itself (ray: as auto); auto: by cores."
+        0, description="Workers; 0: the learner plays itself (ray: as auto); auto: by cores."
     )
     inference: Literal["auto", "workers", "server"] = Field(
         "auto",
-        description="Whom workers ask: a network of their own, or a server; auto: that on a GPU.",
+        description="Inference in workers, or in a shared server; auto: server on a GPU.",
     )
     worker_threads: NonNegative = Field(
-        0, description="Threads of torch in a worker; 0: one, which wastes least."
+        0, description="Torch threads per worker; 0: one, the most efficient."
     )
     max_lag: Annotated[int, Field(ge=0, le=16)] = Field(
-        1, description="Updates by which weights that play may be behind; 0: workers wait."
+        1, description="Maximum age of the workers' weights in updates; 0: workers wait."
     )
     max_failures: NonNegative = Field(
-        5, description="Failures of workers in a row that are put up with before the run stops."
+        5, description="Consecutive worker failures that are tolerated before the run stops."
     )
     hang_seconds: Annotated[float, Field(gt=0.0)] = Field(
-        120.0, description="Seconds without a sign of life after which a worker is replaced."
+        120.0, description="Seconds without a heartbeat after which a worker is replaced."
     )
     ray_address: Text = Field(
-        "", description="Cluster of Ray to join: auto, or host:port; empty: Ray on this machine."
+        "", description="Ray cluster to join: auto, or host:port; empty: Ray on this machine."
     )
     compression: Literal["off", "gzip", "bf16", "bf16+gzip"] = Field(
-        "off", description="Weights on their way to Ray's workers; bf16: rounded to half the size."
+        "off",
+        description="Compression of the weights sent to Ray workers; bf16 rounds to half size.",
     )
 
     @model_validator(mode="after")
     def _settings_go_together(self) -> Self:
         if self.backend == "ray" and self.inference == "server":
-            raise ValueError("inference=server is for workers on one machine: not with backend=ray")
+            raise ValueError(
+                "inference=server needs workers on one machine; it can't be used with backend=ray"
+            )
         if self.backend != "ray" and self.ray_address:
-            raise ValueError("ray_address names a cluster, but backend is not ray")
+            raise ValueError("ray_address needs backend=ray")
         return self
 
 
 class DeviceConfig(Section):
-    """Where and how the network computes."""
+    """Device and precision of the network."""
 
-    device: Text = Field("auto", description="cpu, cuda, cuda:1, mps; auto: the best there is.")
+    device: Text = Field(
+        "auto", description="Device: cpu, cuda, cuda:1, mps; auto: the best available."
+    )
     mixed_precision: Literal["off", "bf16", "fp16", "auto"] = Field(
-        "off", description="Autocast: off, bf16, fp16; auto: what is fastest and safe here."
+        "off",
+        description="Autocast: off, bf16, fp16; auto: the fastest that is safe on this machine.",
     )
     compile: Literal["off", "on", "auto"] = Field(
-        "off", description="torch.compile: off, on; auto: on where it was measured to be faster."
+        "off", description="torch.compile: off, on; auto: on if measured to be faster."
     )
-    torch_threads: NonNegative = Field(0, description="Threads of torch; 0: one for each core.")
+    torch_threads: NonNegative = Field(0, description="Torch threads; 0: one per core.")
     deterministic: bool = Field(
-        True, description="Ask torch for deterministic algorithms, so that runs can be repeated."
+        True, description="Use deterministic algorithms of torch, so that runs can be repeated."
     )
 
     @field_validator("device")
     @classmethod
     def _is_a_device(cls, device: str) -> str:
-        # Whether it is there is asked where training begins. Torch takes numbers modulo 256.
+        # Availability is checked when training starts. Torch takes device numbers modulo 256.
         if not re.fullmatch(r"auto|cpu|mps|cuda(:[1-9]?[0-9])?", device):
             raise ValueError("should be auto, cpu, mps, cuda or a GPU's number as in cuda:1")
         return device
 
 
 class EvaluationConfig(Section):
-    """How strength is measured while training."""
+    """Matches that measure the strength during training."""
 
     interval: NonNegative = Field(
         25, description="Updates between evaluations; 0: only at the end."
     )
     background: Literal["auto", "on", "off"] = Field(
         "auto",
-        description="Evaluate in another process beside training; auto: with a free core or a GPU.",
+        description="Evaluate in a background process; auto: with a free core or a GPU.",
     )
-    games: Positive = Field(128, description="Games against each opponent, colours alternating.")
-    final_games: Positive = Field(400, description="Games against each opponent at the end.")
+    games: Positive = Field(
+        128, description="Games against each opponent, with alternating colours."
+    )
+    final_games: Positive = Field(
+        400, description="Games against each opponent at the end of the run."
+    )
     opponents: tuple[Text, ...] = Field(
-        ("random", "greedy"), description="Opponents, as player specs: random, alphabeta:2, usi:..."
+        ("random", "greedy"),
+        description="Opponents, as player specs: random, greedy, alphabeta:2, usi:...",
     )
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
-        512, description="Ply at which a game is a draw; longer than in self-play: wins take time."
+        512, description="Ply at which a game is a draw; wins take longer than in self-play."
     )
-    opening_plies: NonNegative = Field(4, description="Random plies at the start of each game.")
+    opening_plies: NonNegative = Field(
+        4, description="Random legal plies at the start of each game."
+    )
     temperature: Annotated[float, Field(ge=0.0)] = Field(
-        0.25, description="Temperature of the network's moves; 0: the likeliest, more draws."
+        0.25, description="Temperature of the network's moves; 0: the most likely move, more draws."
     )
     mate_plies: MatePlies = Field(
-        1, description="Let the network play a mate of so many plies that it is shown; 0: none."
+        1, description="Mates of up to this many plies are played by rule; 0: off."
     )
 
 
 class CheckpointConfig(Section):
-    """When and how the run's state is saved."""
+    """Checkpoints of the run's state."""
 
     interval: NonNegative = Field(
-        10, description="Updates between checkpoints; 0: only at the end. The last is always saved."
+        10, description="Updates between checkpoints; 0: only at the end, which is always saved."
     )
-    keep: Positive = Field(3, description="Newest checkpoints that are kept.")
+    keep: Positive = Field(3, description="Number of newest checkpoints that are kept.")
 
 
 class LoggingConfig(Section):
-    """What is written and shown."""
+    """Display, trackers and plug-ins."""
 
     display: Literal["auto", "live", "plain", "off"] = Field(
-        "auto", description="Terminal: live display, plain lines, off; auto: live on a terminal."
+        "auto", description="Terminal output: live, plain lines or off; auto: live on a terminal."
     )
     tensorboard: bool = Field(True, description="Write TensorBoard events.")
     sample_games: NonNegative = Field(
-        4, description="Games written down as KIF and CSA at each evaluation."
+        4, description="Games written as KIF and CSA at each evaluation."
     )
     wandb: Literal["off", "offline", "online"] = Field(
         "off", description="Weights & Biases (extra wandb): off, offline or online."
     )
-    wandb_project: Text = Field("keisei", description="Project name at Weights & Biases.")
+    wandb_project: Text = Field("keisei", description="Project at Weights & Biases.")
     wandb_timeout: Annotated[float, Field(gt=0.0)] = Field(
-        60.0, description="Seconds to wait for Weights & Biases at the end of the run."
+        60.0, description="Timeout in seconds for Weights & Biases at the end of the run."
     )
     plugins: tuple[Text, ...] = Field(
-        (), description="Callbacks to load, by the name of their entry point in keisei.callbacks."
+        (), description="Callbacks to load, by entry point name in the group keisei.callbacks."
     )
 
 

@@ -51,7 +51,7 @@ class Check:
     status: Status
     found: str
     hint: str = ""
-    """What to do about it."""
+    """Remedy, for the user."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,10 @@ class Extra(NamedTuple):
 
 EXTRAS = {
     "envs": Extra(("gymnasium", "pettingzoo"), "Gymnasium and PettingZoo environments"),
-    "web": Extra(("nicegui", "uvicorn", "wsproto"), "board and dashboard in the browser"),
-    "sweep": Extra(("optuna",), "search for good settings"),
+    "web": Extra(
+        ("fastapi", "nicegui", "orjson", "uvicorn", "wsproto"), "board and dashboard in the browser"
+    ),
+    "sweep": Extra(("optuna", "sqlalchemy"), "search for good settings"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),
     "ray": Extra(("ray",), "self-play on a cluster"),
     "onnx": Extra(("onnx", "onnxruntime"), "networks as ONNX files, played without torch"),

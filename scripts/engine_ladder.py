@@ -3,9 +3,9 @@
     python scripts/engine_ladder.py PLAYER... [--games N] [--store FILE] [--plot FILE.png]
 
 The ladder consists of the engines that are installed (Debian: ``apt install fairy-stockfish
-gnushogi gpsshogi``) and of Keisei's bots, which are always there. Neighbours play each other, and the given
-players climb from the weakest rung upwards. Each pair plays a few games first, and more only if the
-result is open. Results are stored: a second call only plays missing games.
+gnushogi gpsshogi``) and of Keisei's bots, which are always there. Neighbours play each other, and
+the given players climb from the weakest rung upwards. Each pair plays a few games first, and more
+only if the result is open. Results are stored: a second call only plays missing games.
 
 An engine that fails is named and left out; the others continue.
 """
@@ -54,7 +54,7 @@ CLEAR_SCORE: Final = 0.97
 """Expected score from which on no more games are played."""
 
 BOT_GAMES_FACTOR: Final = 10
-"""How many times as many games the bots play among each other: they take no time."""
+"""Factor on the number of games that the bots play among each other: they take no time."""
 
 NODES: Final = 1_000_000
 """Node limit next to a depth limit, which alone does not end long sequences of captures and checks:
@@ -243,7 +243,9 @@ def engine_ladder(
         conditions = Conditions.of(settings)
         shown = {player.identity for player in (*rungs, *placed)}
         met = [player.identity for player in results.players(conditions)]
-        ladder = read_ladder(results, conditions, [who for who in met if who in shown])
+        ladder = read_ladder(
+            results, conditions, [identity for identity in met if identity in shown]
+        )
     print_ladder(ladder)
     if plot is not None:
         write_atomically(plot, png(draw_ladder(ladder)))

@@ -1,11 +1,10 @@
-"""Two learners on one machine: each plays its own games, and both learn the same from all of them.
+"""Distributed training on one machine: learners play their own games and average gradients.
 
     python scripts/selfplay_ddp.py [--learners 2] [--minutes 1] [--set SECTION.FIELD=VALUE ...]
 
-It starts itself once more under torchrun, trains the quick-start recipe for a minute, and shows
-that the weights of all learners are equal, bit by bit. Nothing is kept. The same with a run that is
-written, measured and resumed: ``torchrun --nproc-per-node 2 -m keisei train --ddp``, see
-docs/parallel.md.
+It restarts itself under torchrun, trains the quick-start recipe for a minute, and checks that the
+weights of all learners are equal bit by bit. Nothing is saved. For a full run use
+``torchrun --nproc-per-node 2 -m keisei train --ddp``, see docs/parallel.md.
 """
 
 import os
@@ -34,22 +33,22 @@ SMALLER: Final = ("parallel.ddp=true", "env.num_games=32", "selfplay.rollout_pli
 
 
 def main(
-    learners: Annotated[int, typer.Option(min=1, help="Processes that learn.")] = 2,
-    minutes: Annotated[float, typer.Option(help="How long they do.")] = 1.0,
+    learners: Annotated[int, typer.Option(min=1, help="Number of learner processes.")] = 2,
+    minutes: Annotated[float, typer.Option(help="Training time.")] = 1.0,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.FIELD=VALUE")
     ] = None,
 ) -> None:
-    """Train with several learners, and compare what they have become."""
+    """Train with several learners and compare their weights."""
     if "RANK" in os.environ:
         learn(60.0 * minutes, settings or [])
     else:
-        load_config(RECIPE, (*SMALLER, *(settings or [])))  # mistakes are told once, and here
+        load_config(RECIPE, (*SMALLER, *(settings or [])))  # errors are reported once, here
         raise typer.Exit(launch(learners))
 
 
 def launch(learners: int) -> int:
-    """Start this script under torchrun; its exit code."""
+    """Start this script under torchrun and return its exit code."""
     command = (
         *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
         *("--nproc-per-node", str(learners), *sys.argv),
@@ -58,13 +57,13 @@ def launch(learners: int) -> int:
 
 
 def learn(seconds: float, settings: list[str]) -> None:
-    """What each learner does."""
+    """Train as one of the learners."""
     config = load_config(RECIPE, (*SMALLER, *settings))
     with process_group(config) as ranks, tempfile.TemporaryDirectory() as directory:
         trainer = Trainer(config, Path(directory), EventBus(), ranks)
         trainer.learner.join_ranks()
         with trainer.selfplay:
-            trainer.train_step()  # kernels may have to be compiled first
+            trainer.train_step()  # may compile kernels
             plies_before, start = trainer.timestep, time.perf_counter()
             while not ranks.broadcast(time.perf_counter() - start > seconds):
                 trainer.train_step()
@@ -73,7 +72,7 @@ def learn(seconds: float, settings: list[str]) -> None:
 
 
 def show(ranks: Ranks, trainer: Trainer, plies: int, seconds: float) -> None:
-    """Let the first learner print what all have become; fail if they are not the same."""
+    """Print the checksums of the weights on the first learner; exit with 1 if they differ."""
     own = (
         str(ranks),
         os.getpid(),
@@ -83,13 +82,13 @@ def show(ranks: Ranks, trainer: Trainer, plies: int, seconds: float) -> None:
     everyone = ranks.all_gather(own)
     are_same = len({checksum for *_, checksum in everyone}) == 1
     if ranks.is_first:
-        table = Table("who", "process", "plies of its own", "checksum of its weights")
+        table = Table("learner", "process", "own plies", "checksum of the weights")
         for name, process, played, checksum in everyone:
             table.add_row(name, str(process), f"{played:,}", f"{checksum:08x}")
         console = Console()
         console.print(table)
         console.print(
-            f"{trainer.update} updates, {plies / max(seconds, 1e-9):,.0f} plies a second together; "
+            f"{trainer.update} updates, {plies / max(seconds, 1e-9):,.0f} plies/s in total; "
             f"the weights are {'the same' if are_same else 'NOT the same'}"
         )
     if not are_same:

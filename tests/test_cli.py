@@ -31,7 +31,7 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def the_error(result: subprocess.CompletedProcess[str]) -> str:
-    """What a run says that ended as user errors have to: one line, no more, and exit code 2."""
+    """Return the message of a user error: one line on stderr, exit code 2."""
     assert (result.returncode, result.stdout or "") == (cli.USER_ERROR, ""), result.stderr
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: ")
@@ -125,7 +125,7 @@ def test_pictures_that_cannot_be_written_are_one_line(path: str, tmp_path: Path)
 
 
 def test_game_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
-    """The line is as long as it has to be: it is not broken at 80 columns."""
+    """Long lines are not wrapped at 80 columns."""
     missing = tmp_path / f"{'long-' * 20}name.kif"
     folder = tmp_path / "folder.kif"
     folder.mkdir()

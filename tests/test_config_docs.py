@@ -1,4 +1,4 @@
-"""docs/configuration.md is what the schema says."""
+"""docs/configuration.md matches the schema."""
 
 import re
 import runpy
@@ -38,7 +38,7 @@ def test_every_field_has_a_line_with_four_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "text",
     [
         "| `ppo.minibatch_size` | whole number > 0 or `auto` |",
         "| `ppo.target_kl` | number > 0 or `none` | `none` |",
@@ -49,5 +49,5 @@ def test_every_field_has_a_line_with_four_columns() -> None:
         "| `quickstart` | ",
     ],
 )
-def test_values_and_defaults_are_in_plain_words(words: str) -> None:
-    assert words in configuration_page()
+def test_values_and_defaults_are_in_plain_text(text: str) -> None:
+    assert text in configuration_page()

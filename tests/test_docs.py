@@ -29,7 +29,7 @@ def command_names(command: typer.core.TyperCommand, prefix: str = "") -> list[st
 
 
 def test_every_command_is_listed_once() -> None:
-    listed = re.findall(r"^\| `keisei ([a-z ]+)`", (DOCS / "commands.md").read_text("utf-8"), re.M)
+    listed = re.findall(r"`keisei ([a-z ]+)`", (DOCS / "commands.md").read_text("utf-8"))
     assert sorted(listed) == sorted(command_names(typer.main.get_command(app)))  # type: ignore[arg-type]
 
 

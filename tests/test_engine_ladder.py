@@ -1,4 +1,4 @@
-"""The script that places a network among real engines: who is asked to play whom."""
+"""``scripts/engine_ladder.py``: the pairs that play, and failures of engines."""
 
 import importlib.util
 import sys
@@ -57,7 +57,7 @@ def test_an_engine_that_does_not_start_is_left_out(
     monkeypatch.setattr(script, "find_program", lambda name: f"/nowhere/{name}")
     with ExitStack() as stack:
         assert script.open_rungs(stack) == []
-    assert "left out: gpsusi depth 4, no program /nowhere/gpsusi" in capsys.readouterr().err
+    assert "left out: gpsusi depth 4, program /nowhere/gpsusi not found" in capsys.readouterr().err
 
 
 def test_programs_that_are_there_get_their_settings(
@@ -90,7 +90,7 @@ class Unbeatable(GreedyPlayer):
 
 
 class Victim(Unbeatable):
-    """Somebody who gives up when it is his move."""
+    """A player whose engine fails at its first move."""
 
     def choose(
         self, env: VectorShogi, games: LegalIndices, random: np.random.Generator
@@ -123,7 +123,7 @@ def test_only_open_pairs_play_all_games_and_a_breakdown_ends_only_its_pair(
 def test_those_who_have_not_met_are_kept_apart_only_where_it_is_sure(
     script: ModuleType, tmp_path: Path
 ) -> None:
-    """A chain of six won games each says less than a chain of hundreds."""
+    """A chain of pairs with six games each is less certain than one with hundreds."""
     best, middle, worst = (Unbeatable(name) for name in ("best", "middle", "worst"))
     won = PlayedGame(Color.BLACK, Color.BLACK, "checkmate", 50)
     with ResultStore(tmp_path / "ladder.sqlite3", create=True) as store:

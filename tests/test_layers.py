@@ -16,7 +16,10 @@ import pytest
 import keisei
 
 PACKAGE = Path(keisei.__file__).parent
-LEAVES = {"constants", "errors", "formats", "metric_names", "plotting", "system", "timing"}
+LEAVES = {
+    "constants", "errors", "formats", "metric_names", "plotting", "shared_memory", "system",
+    "timing",
+}  # fmt: skip
 """Modules that anything may import; among each other they import only `errors`."""
 
 ALLOWED: Mapping[str, set[str]] = {
@@ -47,10 +50,11 @@ ALLOWED: Mapping[str, set[str]] = {
     },
     "web": {"analysis", "checkpoints", "evaluation", "play", "run_files", "runs", "shogi"},
     "benchmark": {
-        "config_schema", "display", "evaluation", "network", "players", "ppo", "run_files", "runs",
-        "search", "selfplay", "shogi", "training",
+        "callbacks", "config", "config_schema", "display", "evaluation", "network", "players",
+        "ppo", "run_files", "runs", "search", "selfplay", "shogi", "training",
     },
-    "doctor": {"network", "search", "shogi"},
+    "warmup": {"network", "search", "shogi"},
+    "doctor": {"shogi", "warmup"},
 }  # fmt: skip
 """What each package may import beside `LEAVES`; `commands`, `cli` and `config_docs` may import
 anything, and nothing imports them."""

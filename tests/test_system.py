@@ -1,4 +1,4 @@
-"""Reading and writing whole files."""
+"""Whole files, and memory."""
 
 import os
 import re
@@ -15,6 +15,8 @@ from keisei.system import (
     FileAccessError,
     make_directory,
     read_bytes,
+    resident_megabytes,
+    usable_cpus,
     write_atomically,
 )
 
@@ -138,7 +140,7 @@ def test_pipes_are_written_to_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
 def test_open_files_without_a_name_are_written_to() -> None:
-    """What ``--svg /dev/stdout`` is when a Python program collects the output."""
+    """``--svg /dev/stdout`` is such a file when a Python program captures the output."""
     with tempfile.TemporaryFile() as file:
         write_atomically(Path(f"/proc/self/fd/{file.fileno()}"), b"new")
         file.seek(0)
@@ -185,3 +187,11 @@ def test_directories_are_made_or_explained(tmp_path: Path) -> None:
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(FileAccessError, match=f"cannot make {re.escape(str(path))}: "):
             make_directory(path)
+
+
+def test_processors_and_memory_are_those_of_this_process() -> None:
+    assert 1 <= usable_cpus() <= (os.cpu_count() or 1)
+    before = resident_megabytes()
+    block = bytearray(os.urandom(1)) * (100 << 20)
+    assert 90 < resident_megabytes() - before < 200
+    assert len(block) == 100 << 20

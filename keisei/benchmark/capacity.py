@@ -123,7 +123,7 @@ def simulated_update_seconds(plan: Capacity, workers: int, updates: int = 50) ->
     """
     work_items: WorkItems[None] = WorkItems(shares=plan.shares, max_lag=plan.max_lag)
     playing: list[tuple[float, int]] = []
-    """When each work item under way will be done, and its number."""
+    """Completion time and number of each work item under way."""
 
     idle = workers
     now = 0.0

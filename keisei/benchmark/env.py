@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 KEISEI: Final = "keisei"
 KEISEI_THREADS: Final = "keisei, threads"
 CSHOGI: Final = "cshogi"
-"""In random play: the plain loop."""
+"""The plain loop, in random play."""
 
 CSHOGI_TUNED: Final = "cshogi, tuned"
 RSSHOGI: Final = "rsshogi"

@@ -139,7 +139,7 @@ class Rate:
 
     @property
     def spread(self) -> float:
-        """How far the median lies below the best, as a fraction: 0 on a quiet machine."""
+        """Distance of the median below the best, as a fraction: 0 on a quiet machine."""
         return 1 - median(self.samples) / self.best
 
     def as_dict(self) -> dict[str, Any]:

@@ -22,8 +22,7 @@ from keisei.constants import NUM_ACTIONS
 from keisei.formats import new_table
 from keisei.network.predictor import Predictor
 from keisei.network.towers.compilation import compile_forward
-from keisei.network.towers.layers import lay_out
-from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.model import ActorCritic, lay_out
 from keisei.shogi.vector import VectorShogi
 
 TYPICAL_LEGAL_MOVES: Final = 120

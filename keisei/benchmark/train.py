@@ -58,7 +58,7 @@ from keisei.network.towers.device import Compute, probe_precision
 from keisei.network.towers.model import ActorCritic
 from keisei.ppo.agent import PPOAgent
 from keisei.ppo.learner import LearnSettings
-from keisei.ppo.minibatch import Minibatch, MinibatchMaker
+from keisei.ppo.losses import Minibatch, MinibatchMaker
 from keisei.training.trainer import Trainer
 
 

@@ -71,14 +71,14 @@ def _packings() -> list[Packing]:
         Packing("bf16 + gzip 1", compress=True, half=True),
     ]
     if find_spec("zstandard"):
-        import zstandard  # type: ignore[import-not-found]
+        import zstandard
 
         for level in (1, 3):
             codec = (zstandard.ZstdCompressor(level).compress, zstandard.decompress)
             found += [Packing(f"zstd {level}", codec=codec)]
         found += [Packing("bf16 + zstd 1", half=True, codec=found[-2].codec)]
     if find_spec("lz4"):
-        from lz4 import frame  # type: ignore[import-not-found]
+        from lz4 import frame
 
         found += [Packing("lz4", codec=(frame.compress, frame.decompress))]
     return found

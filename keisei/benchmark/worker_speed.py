@@ -25,8 +25,7 @@ from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.workers.messages import SlotRing, WorkerCommunicator
 from keisei.selfplay.workers.process_pool import ParallelSelfPlay
-from keisei.selfplay.workers.worker import SelfPlayWorker
-from keisei.selfplay.workers.worker_process import ProcessPlan, WorkerProcess
+from keisei.selfplay.workers.worker import ProcessPlan, SelfPlayWorker, WorkerProcess
 from keisei.timing import SectionTimer
 
 PLIES: Final = 16

@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: its files, with their sizes and SHA-256 sums, and who made it."""
+"""The manifest of a checkpoint: its files with sizes and SHA-256 sums, and its versions."""
 
 import hashlib
 import json
@@ -18,18 +18,18 @@ from keisei.errors import CheckpointError
 
 FORMAT: Final = "keisei-checkpoint"
 FORMAT_VERSION: Final = 2
-"""Raised by each change that older readers can't cope with."""
+"""Raised by each change that older versions cannot read."""
 
 MANIFEST: Final = "manifest.json"
 CONFIG: Final = "config.json"
 STRUCTURE: Final = "state.json"
 TENSORS: Final = "state.safetensors"
 WEIGHTS: Final = {"model": "weights.safetensors", "ema": "ema.safetensors"}
-"""The entries of the state that have a file of their own, for programs that want only those."""
+"""Files of the state's entries with weights, for programs that need only those."""
 
 
 class FileRecord(BaseModel):
-    """What the manifest says of a file."""
+    """Size and SHA-256 of a file."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -38,12 +38,12 @@ class FileRecord(BaseModel):
 
     @classmethod
     def of(cls, data: bytes) -> "FileRecord":
-        """The record of a file with these contents."""
+        """Return the record of a file with these contents."""
         return cls(size=len(data), sha256=hashlib.sha256(data).hexdigest())
 
 
 class Manifest(BaseModel):
-    """The list of a checkpoint's files, and what is worth knowing without opening them."""
+    """Files of a checkpoint, and what is worth knowing without opening them."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -52,16 +52,16 @@ class Manifest(BaseModel):
     timestep: NonNegativeInt
     update: NonNegativeInt
     created: str
-    """Date and time in UTC."""
+    """Date and time in UTC, in ISO 8601."""
 
     versions: dict[str, str]
-    """Of Keisei, Python and the libraries that wrote the checkpoint."""
+    """Versions of Keisei, Python and the libraries that wrote the checkpoint."""
 
     files: dict[str, FileRecord]
 
 
 def new_manifest(timestep: int, update: int, contents: Mapping[str, bytes]) -> Manifest:
-    """The manifest of the files in `contents`, by their names."""
+    """Return the manifest of files, given their contents by name."""
     return Manifest(
         timestep=timestep,
         update=update,
@@ -77,13 +77,17 @@ def new_manifest(timestep: int, update: int, contents: Mapping[str, bytes]) -> M
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """The file, which ends with a SHA-256 of its own other fields."""
+    """Return the manifest as a JSON file, with a SHA-256 of its own fields at the end."""
     fields = manifest.model_dump()
     return json.dumps({**fields, "sha256": _digest(fields)}, indent=2).encode("ascii")
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """The manifest of a checkpoint, which is intact and of this format."""
+    """Read the manifest of a checkpoint.
+
+    Raises:
+        CheckpointError: It is missing, changed, or of another format version.
+    """
     path = directory / MANIFEST
     try:
         fields = json.loads(_read(path))
@@ -100,14 +104,18 @@ def read_manifest(directory: Path) -> Manifest:
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: not a valid manifest: {error}") from error
     if unknown := manifest.files.keys() - {CONFIG, STRUCTURE, TENSORS, *WEIGHTS.values()}:
-        raise CheckpointError(f"{path}: files that no checkpoint has: {sorted(unknown)}")
+        raise CheckpointError(f"{path}: lists unknown files: {sorted(unknown)}")
     return manifest
 
 
 def read_verified(directory: Path, name: str, manifest: Manifest) -> bytes:
-    """A file, once its size and SHA-256 have turned out to be those in the manifest."""
+    """Read a file and verify that its size and SHA-256 are those in the manifest.
+
+    Raises:
+        CheckpointError: They are not, or the file is missing.
+    """
     if name not in manifest.files:
-        raise CheckpointError(f"{directory / MANIFEST}: it does not list {name}")
+        raise CheckpointError(f"{directory / MANIFEST}: does not list {name}")
     path, expected = directory / name, manifest.files[name]
     check_size(path, expected.size)
     data = _read(path)
@@ -117,7 +125,7 @@ def read_verified(directory: Path, name: str, manifest: Manifest) -> bytes:
 
 
 def check_size(path: Path, expected: int) -> None:
-    """Refuse a file that is missing, truncated or too long."""
+    """Raise `CheckpointError` if a file is missing, truncated or too long."""
     if (size := _size(path)) != expected:
         how = "truncated" if size < expected else "too long"
         raise CheckpointError(f"{path}: {how}: {size} bytes instead of {expected}")
@@ -144,6 +152,6 @@ def _read(path: Path) -> bytes:
 
 
 def _digest(fields: Mapping[str, Any]) -> str:
-    """SHA-256 of fields as compact JSON with sorted keys."""
+    """SHA-256 of fields written as compact JSON with sorted keys."""
     compact = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(compact.encode("ascii")).hexdigest()

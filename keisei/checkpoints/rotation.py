@@ -1,4 +1,4 @@
-"""Which checkpoints a directory holds, and which of them have had their time."""
+"""Checkpoints of a directory: listing, naming, and removing old ones."""
 
 import logging
 import re
@@ -13,11 +13,23 @@ from keisei.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
 
+UNFINISHED: Final = ".unfinished-"
+"""Prefix of the name of a checkpoint that is being written."""
+
+REMOVED: Final = ".removed-"
+"""Prefix of the name of a checkpoint that is being removed."""
+
+ABANDONED_AFTER: Final = 3600.0
+"""Seconds without any write after which an unfinished checkpoint counts as abandoned."""
+
 _NAME: Final = re.compile(r"step-(\d{12,})(?:-(\d+))?")
 
 
 def list_checkpoints(directory: Path) -> list[Path]:
-    """The checkpoints of a run, good and bad, the newest last; none if there is no directory."""
+    """List the checkpoints in a directory, good and bad, the newest last.
+
+    A directory that does not exist has none.
+    """
     try:
         paths = [path for path in directory.iterdir() if _NAME.fullmatch(path.name)]
     except FileNotFoundError:
@@ -28,24 +40,14 @@ def list_checkpoints(directory: Path) -> list[Path]:
 
 
 def rank(path: Path) -> tuple[int, int]:
-    """Checkpoints in the order of their timesteps, then of the saves at the same timestep."""
+    """Sort key of checkpoints: the timestep, then the number of the save at that timestep."""
     found = _NAME.fullmatch(path.name)
     assert found is not None, path
     return int(found[1]), int(found[2] or 1)
 
 
-UNFINISHED: Final = ".unfinished-"
-"""Begins the name of a checkpoint that is being written."""
-
-REMOVED: Final = ".removed-"
-"""Begins the name of a checkpoint that is being removed."""
-
-ABANDONED_AFTER: Final = 3600.0
-"""Seconds without any write after which an unfinished checkpoint is taken for abandoned."""
-
-
 def free_name(directory: Path, timestep: int) -> Path:
-    """A name that does not exist yet: a checkpoint never takes the place of another."""
+    """Return a path that does not exist yet: a checkpoint never replaces another."""
     path = directory / f"step-{timestep:012d}"
     number = 1
     while path.exists():
@@ -55,10 +57,10 @@ def free_name(directory: Path, timestep: int) -> Path:
 
 
 def remove_outdated(directory: Path, *, newest: Path, keep: int) -> None:
-    """Remove what is older than the newest `keep` good checkpoints, and what dead processes left.
+    """Remove all but the `keep` latest good checkpoints, and leftovers of dead processes.
 
-    Checkpoints of a later timestep than the `newest` are not touched. A system that refuses to
-    remove something is only warned of: the run can go on.
+    Checkpoints of a later timestep than `newest` are not touched. An error of the file system is
+    only logged, since the run can continue.
     """
     try:
         for path in _outdated(directory, newest, keep):
@@ -79,7 +81,7 @@ def _outdated(directory: Path, newest: Path, keep: int) -> list[Path]:
 
 
 def _looks_complete(path: Path) -> bool:
-    """Whether a checkpoint has all its files in full length; their contents are not read."""
+    """Return whether a checkpoint has all files in full length; their contents are not read."""
     try:
         for name, record in read_manifest(path).files.items():
             check_size(path / name, record.size)
@@ -89,7 +91,7 @@ def _looks_complete(path: Path) -> bool:
 
 
 def _leftovers(directory: Path) -> list[Path]:
-    """Removed checkpoints, and unfinished ones that surely no process is writing any more."""
+    """List removed checkpoints, and unfinished ones that no process is writing any more."""
     return [
         path
         for path in directory.iterdir()

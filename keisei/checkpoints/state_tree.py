@@ -1,9 +1,9 @@
-"""Nested state as JSON and named arrays, and back: exact, and without pickle.
+"""Conversion of nested state to JSON and named arrays, and back: exact, and without pickle.
 
-`flatten` turns a value into JSON, in which arrays are only named; their contents go into a flat
-dictionary, ready for a safetensors file. `unflatten` is the inverse. What comes back is what went
-in, bit by bit and type by type; three things are not kept: that arrays shared memory, their memory
-order, and which kind of mapping it was (dictionaries come back).
+`flatten` turns a value into JSON that refers to arrays by name; the arrays go into a flat
+dictionary, ready for a safetensors file. `unflatten` is the inverse. Values come back bit by bit
+and type by type, except for three things: that arrays shared memory, their memory order, and the
+kind of a mapping (dictionaries come back).
 
 Plain JSON stands for itself. Everything else is an object with a tag:
 
@@ -30,32 +30,32 @@ import numpy as np
 import numpy.typing as npt
 
 State = Mapping[str, Any]
-"""Nested mappings, lists and tuples of arrays and scalars; keys are str or int."""
+"""Nested mappings, lists and tuples of arrays and scalars, with keys of type str or int."""
 
 KeyPath = tuple[str | int, ...]
-"""The keys and indices that lead to a value."""
+"""Keys and indices that lead to a value."""
 
 TENSOR_DTYPES: Final = frozenset(
     np.dtype(kind).str
     for kind in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")
 )
-"""What every safetensors reader knows, in the byte order of this machine."""
+"""Dtypes that every safetensors reader knows, in the byte order of this machine."""
 
 PLAIN_DTYPE: Final = re.compile(r"[<>|][biufSUV]\d+")
-"""Dtypes that are numbers or text and nothing else; above all not ``O``, Python objects."""
+"""Dtypes of numbers and text only; above all not ``O``, Python objects."""
 
 MAX_PLAIN_INT: Final = 2**53
-"""Integers up to here are the same number in every JSON reader."""
+"""Largest integer that every JSON reader reads exactly."""
 
 RESERVED_NAME: Final = "__metadata__"
-"""The one name that safetensors does not allow for a tensor."""
+"""Name that safetensors does not allow for a tensor."""
 
 
 def flatten(value: object, tensors: dict[str, npt.NDArray[Any]], path: KeyPath = ()) -> Any:
-    """JSON of a value; arrays in it are added to `tensors`, named by their path.
+    """Convert a value to JSON; its arrays are added to `tensors`, named by their path.
 
     Raises:
-        TypeError: Something in the value can't be stored; the message says where it is.
+        TypeError: Something in the value cannot be stored; the message says where it is.
     """
     kind = type(value)
     if value is None or kind in (bool, str):
@@ -78,13 +78,13 @@ def flatten(value: object, tensors: dict[str, npt.NDArray[Any]], path: KeyPath =
 
 
 def unflatten(tree: object, tensors: dict[str, npt.NDArray[Any]]) -> Any:
-    """The value that `flatten` made this JSON and these tensors of; takes them out of `tensors`.
+    """Restore the value that `flatten` converted; removes its arrays from `tensors`.
 
-    Whatever the JSON says, no code of its author runs. Since each tensor can be used only once, a
-    small file can't ask for a lot of memory either.
+    Hostile JSON cannot run code. Since each array can be used only once, a small file cannot demand
+    a lot of memory either.
 
     Raises:
-        ValueError: The JSON is not of `flatten`'s making, or does not belong to these tensors.
+        ValueError: The JSON was not made by `flatten`, or does not belong to these arrays.
     """
     if isinstance(tree, list):
         return [unflatten(item, tensors) for item in tree]
@@ -100,7 +100,7 @@ def unflatten(tree: object, tensors: dict[str, npt.NDArray[Any]]) -> Any:
 
 
 def check_bools(array: npt.NDArray[Any]) -> None:
-    """Refuse booleans other than 0 and 1: compiled code takes it for granted that none exist."""
+    """Raise `ValueError` for booleans other than 0 and 1, which compiled code cannot handle."""
     if array.dtype.names is not None:
         for name in array.dtype.names:
             check_bools(array[name])
@@ -148,7 +148,7 @@ def _flatten_array(
 
 
 def _add(array: npt.NDArray[Any], tensors: dict[str, npt.NDArray[Any]], path: KeyPath) -> str:
-    """Put an array among the others, under a name that no other has."""
+    """Add an array under a name that no other has; return the name."""
     readable = "/".join(map(str, path)).encode("utf-8", "backslashreplace").decode("utf-8")
     name, number = readable, 1
     while name in tensors or name == RESERVED_NAME:  # keys may contain slashes, 1 may be "1"

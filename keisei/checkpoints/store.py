@@ -1,8 +1,8 @@
-"""Checkpoints: the whole state of a run in a directory that is complete or not there at all.
+"""Saving and loading of checkpoints, each a directory that is complete or does not exist.
 
-A checkpoint is written aside, forced to disk, and renamed into place; ``docs/checkpoints.md``
-describes its files. Sizes and SHA-256 sums are verified before anything is used, and nothing in it
-is pickled: loading a file of someone else runs no code.
+A checkpoint is written under another name, flushed to disk, and renamed; ``docs/checkpoints.md``
+describes its files. Sizes and SHA-256 sums are verified before anything is used, and nothing is
+pickled: loading a checkpoint of a stranger runs no code.
 """
 
 import errno
@@ -59,13 +59,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What was saved."""
+    """A checkpoint that was loaded."""
 
     path: Path
     timestep: int
     update: int
     state: dict[str, Any] = field(repr=False)
-    """As it was handed in, with dictionaries for all mappings."""
+    """The state that was saved, with dictionaries for all mappings."""
 
     config_json: str = field(repr=False)
 
@@ -79,26 +79,26 @@ def save_checkpoint(
     config_json: str,
     keep: int,
 ) -> Path:
-    """Write a checkpoint, then remove those that are older than the newest `keep`.
+    """Write a checkpoint, then remove all but the `keep` latest ones.
 
-    Whatever happens on the way, a full disk or the end of the process, the checkpoints that were
-    there before stay as they were, and an unfinished one is never among them.
+    If this fails half-way, because the disk is full or the process is killed, the checkpoints that
+    existed before are unchanged, and no incomplete one is among them.
 
     Args:
-        directory: Where the run's checkpoints are; made if it doesn't exist.
-        timestep: Plies played. Names the checkpoint; the highest timestep is the newest.
-        update: Updates of the network so far.
-        state: What `keisei.checkpoints.state_tree` can store. The entries ``model`` and ``ema``, if
-            present, are all weights of a network.
-        config_json: The effective configuration; kept as it is.
-        keep: How many checkpoints stay, this one included.
+        directory: of the run's checkpoints; made if it does not exist.
+        timestep: plies played. Names the checkpoint; the highest timestep is the newest.
+        update: updates of the network so far.
+        state: anything that `keisei.checkpoints.state_tree` can store. The entries ``model`` and
+            ``ema``, if present, are the weights of networks: named arrays.
+        config_json: the effective configuration, stored unchanged.
+        keep: number of checkpoints to keep, including this one.
 
     Returns:
-        The checkpoint's directory.
+        The directory of the checkpoint.
 
     Raises:
-        CheckpointError: The system refused to write.
-        TypeError: The state holds something that can't be stored; nothing has been written.
+        CheckpointError: The file system refused to write.
+        TypeError: The state holds something that cannot be stored; nothing has been written.
     """
     if timestep < 0 or update < 0 or keep < 1:
         raise ValueError(f"{timestep=} and {update=} must not be negative, {keep=} at least 1")
@@ -118,7 +118,7 @@ def save_checkpoint(
     except OSError as error:
         raise CheckpointError(
             f"cannot write a checkpoint of step {timestep} into {directory}: "
-            f"{error.strerror or error}; the earlier checkpoints are untouched"
+            f"{error.strerror or error}; the earlier checkpoints are unchanged"
         ) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)  # gone already, unless something failed
@@ -128,10 +128,10 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint, after verifying the size and SHA-256 of every file.
+    """Load a checkpoint after verifying the size and SHA-256 of every file.
 
     Raises:
-        CheckpointError: A file is missing, truncated, changed, or of a format unknown here.
+        CheckpointError: A file is missing, truncated, changed, or of another format version.
     """
     manifest = read_manifest(path)
     names = {CONFIG, STRUCTURE, TENSORS} | manifest.files.keys()
@@ -159,12 +159,12 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def load_newest(directory: Path) -> Checkpoint | None:
-    """The newest good checkpoint of a run; None if there is no checkpoint at all.
+    """Load the newest good checkpoint of a directory; None if it has no checkpoint at all.
 
-    Bad ones are skipped, each with a warning that says what is wrong with it.
+    Bad ones are skipped, each with a warning that names the problem.
 
     Raises:
-        CheckpointError: There are checkpoints, but not one of them is good.
+        CheckpointError: All checkpoints are bad.
     """
     reasons = []
     for path in reversed(list_checkpoints(directory)):
@@ -179,12 +179,12 @@ def load_newest(directory: Path) -> Checkpoint | None:
 
 
 def load_model_weights(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
-    """The network of a checkpoint, its averaged weights if there are any, and the configuration.
+    """Load the weights to play with, the averaged ones if there are any, and the configuration.
 
     No other files are read.
 
     Raises:
-        CheckpointError: A file is missing, truncated, changed, or of a format unknown here.
+        CheckpointError: A file is missing, truncated, changed, or of another format version.
     """
     manifest = read_manifest(path)
     name = playing_weights(manifest)
@@ -193,12 +193,12 @@ def load_model_weights(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
 
 
 def playing_weights(manifest: Manifest) -> str:
-    """The file with the weights to play with: the averaged ones, if there are any."""
+    """Name of the file with the weights to play with: the averaged ones if there are any."""
     return WEIGHTS["ema"] if WEIGHTS["ema"] in manifest.files else WEIGHTS["model"]
 
 
 def _contents(state: State, config_json: str) -> dict[str, bytes]:
-    """Every file but the manifest."""
+    """Return the contents of all files except the manifest, by name."""
     structure: dict[str, Any] = {}
     tensors: dict[str, dict[str, npt.NDArray[Any]]] = {TENSORS: {}}
     for key, value in state.items():
@@ -210,7 +210,7 @@ def _contents(state: State, config_json: str) -> dict[str, bytes]:
         if not isinstance(value, Mapping) or not all(
             isinstance(name, str) and is_plain_array(weight) for name, weight in value.items()
         ):
-            raise TypeError(f"{key}: not the weights of a network, which are named arrays")
+            raise TypeError(f"{key}: not weights, which are named arrays of plain numbers")
         tensors[WEIGHTS[key]] = {}
         structure[key] = flatten(value, tensors[WEIGHTS[key]])
     return {
@@ -252,7 +252,7 @@ def _write_to_disk(path: Path, data: bytes) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    """Force the names in a directory to disk, where the system can do that."""
+    """Flush the entries of a directory to disk, where the system can do that."""
     if os.name == "nt":
         return
     handle = os.open(path, os.O_RDONLY)

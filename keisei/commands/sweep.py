@@ -11,8 +11,8 @@ from keisei.commands.train import INTERRUPTED
 from keisei.sweep.study import SWEEPS
 
 if TYPE_CHECKING:
-    from keisei.sweep.runner import SweepSummary
     from keisei.sweep.space import Sweep
+    from keisei.sweep.summary import SweepSummary
 
 
 def sweep(
@@ -76,7 +76,7 @@ def _run(plan: "Sweep", directory: Path, *, as_json: bool) -> None:
     from rich.console import Console
 
     from keisei.sweep.runner import run_sweep
-    from keisei.sweep.sweep_report import SweepDisplay
+    from keisei.sweep.summary import SweepDisplay
     from keisei.system import InterruptFlag
 
     with SweepDisplay(Console(stderr=True)) as display, InterruptFlag() as interrupt:
@@ -94,7 +94,7 @@ def _print_summary(summary: "SweepSummary") -> None:
 
     from keisei.formats import percent
     from keisei.sweep.study import BEST, PLOT, TRIALS
-    from keisei.sweep.sweep_report import trial_table
+    from keisei.sweep.summary import trial_table
 
     console = Console()
     console.print(trial_table(summary.trials, {}))

@@ -32,7 +32,7 @@ from keisei.players.spec import policy_player
 from keisei.run_files import CHECKPOINTS
 
 STANDARD_GAMES_FACTOR: Final = 10
-"""How many times as many games the standard opponents play among each other.
+"""Factor on the number of games that the standard opponents play among each other.
 
 Those games take seconds, and every rating depends on them: in 2,000 games against random, greedy
 drew 58 and lost none, so few games leave the distance between the two wide open.

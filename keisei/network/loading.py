@@ -1,6 +1,6 @@
-"""Networks from disk: those of runs and checkpoints, and ONNX files.
+"""`load_network`: networks of runs, checkpoints and ONNX files.
 
-Only what a network's type needs is imported, and nothing in a file can run code.
+Only the code that a network's type needs is imported, and nothing in a file can run code.
 """
 
 import logging
@@ -28,48 +28,48 @@ Result = TypeVar("Result")
 
 
 class LoadedNetwork(NamedTuple):
-    """A network that is ready to predict, and how it plays when its run measures it."""
+    """A network that is ready to predict, with the settings it plays with in evaluations."""
 
     predictor: Predictor
     name: str
-    """For people: ``quickstart@163840``."""
+    """Run and step, for people: ``quickstart@163840``."""
 
     identity: str
-    """Its name and a digest of its weights: no other network has the same."""
+    """Name and digest of the weights; unique."""
 
     temperature: float
-    """Temperature of its moves when it plays by its policy; 0: always the likeliest."""
+    """Temperature of the policy when it plays without search; 0: always the most likely move."""
 
     mate_plies: int
-    """Mates of up to this many plies are played whatever the policy says; 0: none."""
+    """Mates of up to this many plies are played by rule, whatever the policy says; 0: none."""
 
     ply_limit: int
-    """The ply at which its games are drawn. Networks see how far that is."""
+    """Ply at which its games are drawn; the distance to it is one of the input planes."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredNetwork:
-    """The weights of a network as a checkpoint holds them, and the settings they belong to."""
+    """Weights of a network as stored in a checkpoint, and the settings of their run."""
 
     path: Path
-    """The checkpoint."""
+    """Directory of the checkpoint."""
 
     weights: Weights = field(repr=False)
     config: AppConfig = field(repr=False)
     timestep: int
-    """Plies that it had learned from."""
+    """Plies that it was trained on."""
 
     digest: str
-    """SHA-256 of the file with its weights."""
+    """SHA-256 of the file with the weights."""
 
     @property
     def spec(self) -> FeatureSpec:
-        """The planes that it reads."""
+        """Input planes."""
         return feature_spec(self.config.env.input_features)
 
     @property
     def run(self) -> str:
-        """Name of its run: ``quickstart``."""
+        """Name of the run: ``quickstart``."""
         return self.path.resolve().parent.parent.name
 
     @property
@@ -79,14 +79,15 @@ class StoredNetwork:
 
     @property
     def identity(self) -> str:
-        """Its name and a digest of its weights: no other network has the same."""
+        """Name and digest of the weights; unique."""
         return f"{self.name}#{self.digest[:12]}"
 
     def network(self, device: DeviceConfig) -> Network:
-        """Set it up on a device.
+        """Build the network on a device.
 
         Raises:
-            CheckpointError: The weights do not belong to the settings.
+            CheckpointError: The weights do not fit the settings.
+            KeiseiError: The device does not exist, or torch is not installed.
         """
         try:
             network = make_network(self.config, device)
@@ -96,7 +97,7 @@ class StoredNetwork:
         return network
 
     def loaded(self, device: DeviceConfig) -> LoadedNetwork:
-        """Set it up on a device, with its name and how its run measures it."""
+        """Build the network on a device, with its name and evaluation settings."""
         usual = self.config.evaluation
         return LoadedNetwork(
             self.network(device),
@@ -113,11 +114,11 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
 
     Args:
         path: of any of them, or the name of a run in ``runs``.
-        device: where it computes.
+        device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or ``auto``.
         threads: that compute on the CPU; 0: one for each core.
 
     Raises:
-        KeiseiError: There is none, or it is damaged; the message says why.
+        KeiseiError: There is no network, or it is damaged; the message says why.
     """
     if is_onnx(path):
         model = load_onnx(path, threads, device=device)
@@ -134,12 +135,12 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
 
 
 def open_network(path: Path) -> Callable[[int], LoadedNetwork]:
-    """Read the network of `load_network` now; the result sets it up for a number of threads.
+    """Read the network of `load_network` now; return a function that builds it for some threads.
 
-    Reading is by far the longer part, because of the imports.
+    Reading takes most of the time, because of the imports.
 
     Raises:
-        KeiseiError: There is none, or it is damaged; the message says why.
+        KeiseiError: There is no network, or it is damaged; the message says why.
     """
     if is_onnx(path):
         return lambda threads: load_network(path, threads=threads)
@@ -155,27 +156,27 @@ def read_network(path: Path) -> StoredNetwork:
         path: of a run, of one of its checkpoints, or the name of a run in ``runs``.
 
     Raises:
-        CheckpointError: There is none, or it is damaged; the message says why.
+        CheckpointError: There is no checkpoint, or it is damaged; the message says why.
     """
     return _newest_good(path, _read)
 
 
 def device_config(device: str, threads: int) -> DeviceConfig:
-    """Settings of a network that only predicts, on a device with some threads; 0: one per core."""
+    """Device settings of a network that is not trained; 0 threads: one for each core."""
     try:
-        # Play need not be repeatable bit by bit on a GPU, and starts sooner without.
+        # Without training, results need not be equal bit by bit on a GPU, and it starts sooner.
         return DeviceConfig(device=device, torch_threads=threads, deterministic=False)
     except ValidationError as error:
         raise KeiseiError(f"device {device}: {error.errors()[0]['msg']}") from None
 
 
 def is_onnx(path: Path) -> bool:
-    """Whether a path names an ONNX file."""
+    """Return whether a path names an ONNX file."""
     return path.suffix.lower() == SUFFIX and not path.is_dir()
 
 
 def _newest_good(path: Path, load: Callable[[Path], Result]) -> Result:
-    """What `load` makes of the newest checkpoint that it does not refuse."""
+    """Return the result of `load` for the newest checkpoint that it accepts."""
     reasons = []
     for checkpoint in reversed(_candidates(path)):
         try:
@@ -187,7 +188,7 @@ def _newest_good(path: Path, load: Callable[[Path], Result]) -> Result:
 
 
 def _candidates(path: Path) -> list[Path]:
-    """The checkpoints that `path` may mean, the newest last."""
+    """List the checkpoints that `path` refers to, the newest last."""
     for place in run_files.run_places(path):
         if (place / MANIFEST).is_file():
             return [place]

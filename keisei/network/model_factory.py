@@ -1,8 +1,7 @@
-"""The registry of network types, and `model_factory`: models by the name of their type.
+"""`model_factory`, and the registry of network types.
 
-A type is registered once, with what builds its model, what predicts with it and what trains it.
-Only the code that a type needs is imported, and only when it is needed: importing this module needs
-no torch.
+A type is registered once, with its model, its `Network` and its `Learner`. The code of a type is
+imported when it is needed: importing this module needs no torch.
 
 >>> from keisei.config_schema import ModelConfig
 >>> model = build_model(ModelConfig(tower_depth=1, tower_width=8), in_planes=46)
@@ -25,34 +24,34 @@ if TYPE_CHECKING:
     from keisei.network.towers.model import ActorCritic
 
 PLUGIN_GROUP: Final = "keisei.models"
-"""The entry-point group in which packages register model types: a name and a class."""
+"""Entry-point group in which plug-ins register model types, each a name and a class."""
 
 ONNX_HINT: Final = (
     "; an ONNX file needs no torch: keisei export writes it, on a machine that has torch"
 )
 
 ModelMaker = Callable[..., "ActorCritic"]
-"""``make(in_planes, **settings)``, with all settings of `ModelConfig` except its type."""
+"""``make(in_planes, **settings)``, with all settings of `ModelConfig` except the type."""
 
 Maker = TypeVar("Maker", bound=ModelMaker)
 
 
 @dataclass(frozen=True)
 class NetworkType:
-    """The parts of a network type, each as ``module:name`` or as the object itself."""
+    """The makers of a network type, each as ``module:name`` or as the object itself."""
 
     model: str | ModelMaker
     """Builds the model."""
 
     network: str
-    """``make_network(config, device) -> Network``: a model that predicts, on its device."""
+    """``make_network(config, device) -> Network``: a model on its device, ready to predict."""
 
     learner: str
-    """``make_learner(config, *, seed, random, ranks) -> Learner``: trains a model by PPO."""
+    """``make_learner(config, *, seed, random, ranks) -> Learner``: a model and its training."""
 
 
 def tower(model: str | ModelMaker) -> NetworkType:
-    """A type of tower: computed and trained by torch."""
+    """Network type of a tower, which torch computes and trains."""
     return NetworkType(
         model=model,
         network="keisei.network.towers.torch_predictor:make_network",
@@ -67,7 +66,7 @@ _registry: dict[str, NetworkType] = {
 
 
 def register_model(name: str) -> Callable[[Maker], Maker]:
-    """Register the class or function below as the type of tower called `name`."""
+    """Decorate a class or function to register it as the tower type called `name`."""
 
     def register(maker: Maker) -> Maker:
         if name in _registry:
@@ -79,16 +78,16 @@ def register_model(name: str) -> Callable[[Maker], Maker]:
 
 
 def registered_models() -> tuple[str, ...]:
-    """Names of all model types, those of plug-ins included."""
+    """Names of all model types, including those of plug-ins."""
     plugins = (entry.name for entry in entry_points(group=PLUGIN_GROUP))
     return tuple(dict.fromkeys((*_registry, *plugins)))
 
 
 def network_type(name: str) -> NetworkType:
-    """The type called `name`.
+    """Return the network type called `name`.
 
     Raises:
-        ModelError: There is none; the message lists those there are.
+        ModelError: There is none; the message lists all types.
     """
     if name in _registry:
         return _registry[name]
@@ -102,12 +101,12 @@ def network_type(name: str) -> NetworkType:
 def resolve(
     part: str | Callable[..., Any], needed_by: str, *, instead: str = ""
 ) -> Callable[..., Any]:
-    """Import what ``module:name`` means.
+    """Import the object that ``module:name`` refers to.
 
     Args:
-        part: the string, or the object itself.
-        needed_by: begins the error if torch is missing.
-        instead: ends that error: what needs no torch.
+        part: such a string, or the object itself.
+        needed_by: first words of the error if torch is missing.
+        instead: last words of that error, with an alternative that needs no torch.
 
     Raises:
         KeiseiError: Torch is needed and not installed; the message says how to install it.
@@ -126,10 +125,10 @@ def resolve(
 
 
 def model_factory(model_type: str, in_planes: int, **settings: object) -> "ActorCritic":
-    """Build a new model of a type for `in_planes` planes, with the settings that the type takes.
+    """Build a model of a type for `in_planes` input planes, with random weights.
 
     Raises:
-        ModelError: There is no such type, or it does not take such settings.
+        ModelError: There is no such type, or it does not accept these settings.
     """
     maker = resolve(network_type(model_type).model, f"a model of type {model_type!r}")
     try:
@@ -143,6 +142,19 @@ def model_factory(model_type: str, in_planes: int, **settings: object) -> "Actor
 def build_model(config: ModelConfig, in_planes: int) -> "ActorCritic":
     """Build the model of a configuration, with random weights."""
     return model_factory(config.type, in_planes, **config.model_dump(exclude={"type"}))
+
+
+def check_model(config: ModelConfig, in_planes: int) -> None:
+    """Build the model of a configuration without allocating its weights.
+
+    Raises:
+        ModelError: It cannot be built.
+    """
+    resolve(network_type(config.type).model, f"a model of type {config.type!r}")
+    import torch
+
+    with torch.device("meta"):  # shapes without memory
+        build_model(config, in_planes)
 
 
 def make_network(config: AppConfig, device: DeviceConfig) -> Network:

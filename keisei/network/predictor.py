@@ -1,4 +1,4 @@
-"""`Predictor`, `Network` and `Prediction`: what the rest of Keisei knows of a network.
+"""`Predictor`, `Network` and `Prediction`: the interface between networks and the rest of Keisei.
 
 Self-play, search, players and the web call networks only through these. Nothing here needs torch:
 the towers (`keisei.network.towers`) are one implementation, ONNX files another.
@@ -15,25 +15,22 @@ from keisei.shogi.features import FeatureSpec
 from keisei.shogi.packed import Positions
 
 Weights = Mapping[str, npt.NDArray[Any]]
-"""The weights of a network as named arrays: what checkpoints, workers and Ray carry."""
-
-WIDTH_STEP = 32
-"""Legal lists are padded to multiples of this, so that a compiled network sees few shapes."""
+"""Weights of a network as named arrays, as checkpoints, workers and Ray carry them."""
 
 
 class Prediction(NamedTuple):
     """Policy and value of ``B`` positions."""
 
     log_probs: npt.NDArray[np.float32]
-    """``[B, M]``: log-probabilities of the legal moves, in the order of their list; minus infinity
-    beyond them."""
+    """``[B, M]``: log-probabilities of the legal moves, in the order of the legal list; minus
+    infinity in the padding."""
 
     values: npt.NDArray[np.float32]
-    """``[B]``: from -1, lost for the mover, to 1, won."""
+    """``[B]``: expected outcomes from -1, the mover loses, to 1."""
 
 
 class Predictor(Protocol):
-    """Predicts, for many positions at once, how likely each legal move is and who is winning."""
+    """Predicts policy and value of a batch of positions."""
 
     def predict(self, positions: Positions) -> Prediction:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
@@ -45,33 +42,33 @@ class Network(Predictor, Protocol):
 
     @property
     def spec(self) -> FeatureSpec:
-        """The planes that it reads."""
+        """Input planes."""
         ...
 
     @property
     def device(self) -> str:
-        """Where it computes: ``cpu``, ``cuda:0``, ``mps``."""
+        """Device that it computes on: ``cpu``, ``cuda:0``, ``mps``."""
         ...
 
     @property
     def threads(self) -> int:
-        """Threads that compute on the CPU."""
+        """Number of threads that compute on the CPU."""
         ...
 
     def weights(self) -> Weights:
-        """The weights as they are now; the arrays may be the network's own, so copy to keep."""
+        """Return the current weights; the arrays may be the network's own: copy to keep them."""
         ...
 
     def load_weights(self, weights: Weights) -> None:
-        """Replace all weights.
+        """Replace all weights by copies of `weights`.
 
         Raises:
-            WeightsError: They are those of another network.
+            WeightsError: They belong to another network; this one is unchanged.
         """
         ...
 
     def copy(self) -> Self:
-        """A network of the same kind with weights of its own."""
+        """Return a copy of the network, with its own weights."""
         ...
 
 
@@ -83,15 +80,10 @@ def weights_checksum(weights: Weights) -> int:
     return checksum
 
 
-def padded_width(counts: npt.NDArray[np.int32], limit: int) -> int:
-    """Width that holds the longest legal list, rounded up to `WIDTH_STEP`, at most `limit`."""
-    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, limit)
-
-
 def sample_policy(
     log_probs: npt.NDArray[np.float32], random: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Legal indices ``[B]`` drawn from the distributions ``[B, M]`` (by the Gumbel trick)."""
+    """Draw legal indices ``[B]`` from log-probabilities ``[B, M]`` by the Gumbel-max trick."""
     noise = random.gumbel(size=log_probs.shape).astype(np.float32)
     legal_indices: npt.NDArray[np.int64] = np.argmax(log_probs + noise, axis=1)
     return legal_indices

@@ -1,6 +1,6 @@
 """`PPOAgent`: the learner of the towers. Trains an `ActorCritic` by PPO, with torch.
 
-The loss itself is in `keisei.ppo.losses`, the making of minibatches in `keisei.ppo.minibatch`.
+The loss itself is in `keisei.ppo.losses`, the making of minibatches in `keisei.ppo.losses`.
 """
 
 import copy
@@ -23,17 +23,24 @@ from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
 from keisei.network.predictor import weights_checksum
 from keisei.network.towers.device import Compute, choose_compute, learner_device
-from keisei.network.towers.heads import legal_log_probs
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
+from keisei.network.towers.model import ActorCritic, legal_log_probs
+from keisei.network.towers.torch_predictor import TorchPredictor, model_weights
+from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.distributed import TorchRanks
-from keisei.ppo.learner import LearnSettings, Ranks, TrainingDivergedError, UpdateStats
+from keisei.ppo.learner import (
+    LearnSettings,
+    Ranks,
+    TrainingDivergedError,
+    UpdateStats,
+    learner_threads,
+)
 from keisei.ppo.losses import (
     LossMeans,
     LossTerms,
     LossWeights,
+    Minibatch,
+    MinibatchMaker,
     PolicySums,
     entropy,
     explained_variance,
@@ -41,10 +48,13 @@ from keisei.ppo.losses import (
     normalized,
     ppo_loss,
 )
-from keisei.ppo.minibatch import Minibatch, MinibatchMaker
-from keisei.ppo.resources import learner_threads
-from keisei.ppo.torch_profiler import TorchProfiler
-from keisei.ppo.torch_state import restore_torch_rng, to_arrays, to_tensors, torch_rng_state
+from keisei.ppo.torch_state import (
+    TorchProfiler,
+    restore_torch_rng,
+    to_arrays,
+    to_tensors,
+    torch_rng_state,
+)
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.timing import Stopwatch
 

@@ -1,28 +1,80 @@
-"""The experience of one rollout, and what is to be learned from it: about 140 bytes a ply.
+"""`ExperienceBuffer`: the experience of one rollout with advantages and returns, 140 bytes a ply.
 
-Legal lists and planes are not kept: a kernel makes them anew for each minibatch, in the same order
-(`docs/decisions/006-legal-lists-are-made-anew.md`).
+Legal lists and planes are not stored: a kernel recomputes them for each minibatch, in the same
+order (`docs/decisions/006-legal-lists-are-regenerated.md`).
 """
 
-from typing import Final, NamedTuple
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from keisei.ppo.advantages import shaped_rewards, two_player_advantages
-from keisei.shared_memory import ArrayLayout
 from keisei.shogi.material import material_potentials
 from keisei.shogi.packed import PACKED
 from keisei.shogi.position import Records
 
+Floats = npt.NDArray[np.float32]
+
+
+def two_player_advantages(
+    rewards: Floats,
+    values: Floats,
+    ends: npt.NDArray[np.bool_],
+    last_values: Floats,
+    *,
+    gamma: float,
+    gae_lambda: float,
+) -> Floats:
+    """Compute advantages ``[T, N]`` of `T` consecutive plies in each of `N` games.
+
+    Args:
+        rewards: ``[T, N]``, each for the player who moved.
+        values: ``[T, N]``, of the position before the move, for its mover.
+        ends: ``[T, N]``, whether the move ended its game; the next row starts another.
+        last_values: ``[N]``, of the position after the last row, for its mover.
+        gamma: discount per ply.
+        gae_lambda: 0 relies on the values only, 1 on the outcomes only.
+    """
+    advantages = np.empty_like(rewards)
+    next_values, next_advantages = last_values, np.zeros_like(last_values)
+    for t in range(len(rewards) - 1, -1, -1):
+        continues = np.where(ends[t], np.float32(0.0), np.float32(1.0))
+        delta = rewards[t] - gamma * continues * next_values - values[t]
+        advantages[t] = delta - gamma * gae_lambda * continues * next_advantages
+        next_values, next_advantages = values[t], advantages[t]
+    return advantages
+
+
+def shaped_rewards(
+    rewards: Floats,
+    potentials: Floats,
+    ends: npt.NDArray[np.bool_],
+    last_potentials: Floats,
+    *,
+    gamma: float,
+    weight: float,
+) -> Floats:
+    """Add `weight` times the discounted gain of a potential to rewards ``[T, N]``.
+
+    The potential is from the mover's point of view too, so the gain of a move is
+    ``-gamma * P(s_t+1) - P(s_t)``; after the end of a game it is 0. Such shaping does not change
+    which policy is optimal (Ng, Harada and Russell, 1999): over a game it adds up to the potential
+    of the first position.
+    """
+    following = np.concatenate([potentials[1:], last_potentials[None]])
+    gain = -gamma * np.where(ends, np.float32(0.0), following) - potentials
+    return (rewards + np.float32(weight) * gain).astype(np.float32)
+
 
 class _Field(NamedTuple):
-    """An array of an experience."""
+    """An array of `Experience`."""
 
     name: str
     dtype: np.dtype[np.generic]
     is_per_ply: bool
-    """Whether it is ``[T, N]``; else ``[N]``."""
+    """Whether its shape is ``[T, N]`` instead of ``[N]``."""
 
 
 _FIELDS: Final = (
@@ -39,36 +91,84 @@ _FIELDS: Final = (
 )
 
 
-class Experience:
-    """`T` plies of `N` games, allocated once and filled in place."""
+ALIGNMENT: Final = 64
+"""Arrays begin at multiples of this many bytes, the size of a processor's cache line."""
 
-    packed: Records
-    """``[T, N]``: positions as the network saw them, each in its mover's view."""
 
-    actions: npt.NDArray[np.uint16]
-    log_probs: npt.NDArray[np.float32]
-    values: npt.NDArray[np.float32]
-    rewards: npt.NDArray[np.float32]
-    ends: npt.NDArray[np.bool_]
-    learns_policy: npt.NDArray[np.bool_]
-    """False for moves that the network did not choose: forced ones, the frozen side's."""
+class _Place(NamedTuple):
+    """Where an array lies in a block."""
 
-    learns_value: npt.NDArray[np.bool_]
-    """False for the positions of a frozen opponent."""
+    offset: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
 
-    last_packed: Records
-    """``[N]``: the positions after the last ply."""
 
-    last_values: npt.NDArray[np.float32]
-    """``[N]``: what the network thinks of them."""
+class ArrayLayout:
+    """Places named arrays one after the other in a block of memory, each on its own cache line."""
 
-    def __init__(self, plies: int, games: int, memory: memoryview | None = None) -> None:
-        """Make the arrays.
+    def __init__(self, arrays: Mapping[str, tuple[npt.DTypeLike, tuple[int, ...]]]) -> None:
+        """Compute the offsets.
 
         Args:
-            plies: of each game.
-            games: how many there are.
-            memory: where the arrays lie, `experience_bytes` of it; new memory if None.
+            arrays: dtype and shape of each array, by name.
+        """
+        self._places: dict[str, _Place] = {}
+        self.size = 0
+        """Bytes of memory that all arrays take together."""
+
+        for name, (dtype, shape) in arrays.items():
+            place = self._places[name] = _Place(self.size, np.dtype(dtype), shape)
+            self.size += -(-place.dtype.itemsize * math.prod(shape) // ALIGNMENT) * ALIGNMENT
+
+    def views(self, memory: memoryview | bytearray, offset: int = 0) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by name, as views of `memory`; structured ones are record arrays."""
+        views: dict[str, npt.NDArray[Any]] = {}
+        for name, place in self._places.items():
+            view = np.ndarray(place.shape, place.dtype, memory, offset + place.offset)
+            views[name] = view if place.dtype.names is None else view.view(np.recarray)
+        return views
+
+
+class Experience:
+    """`T` plies of `N` games, allocated once and filled in place by self-play."""
+
+    packed: Records
+    """``[T, N]``: positions as the network saw them, each from its mover's point of view."""
+
+    actions: npt.NDArray[np.uint16]
+    """``[T, N]``: the moves played."""
+
+    log_probs: npt.NDArray[np.float32]
+    """``[T, N]``: their log-probabilities when they were played."""
+
+    values: npt.NDArray[np.float32]
+    """``[T, N]``: the network's values of the positions."""
+
+    rewards: npt.NDArray[np.float32]
+    """``[T, N]``: each for the player who moved."""
+
+    ends: npt.NDArray[np.bool_]
+    """``[T, N]``: whether the move ended its game."""
+
+    learns_policy: npt.NDArray[np.bool_]
+    """``[T, N]``: False for moves that the network did not choose: forced ones, the opponent's."""
+
+    learns_value: npt.NDArray[np.bool_]
+    """``[T, N]``: False for the positions of a frozen opponent."""
+
+    last_packed: Records
+    """``[N]``: positions after the last ply."""
+
+    last_values: npt.NDArray[np.float32]
+    """``[N]``: the network's values of them."""
+
+    def __init__(self, plies: int, games: int, memory: memoryview | None = None) -> None:
+        """Allocate the arrays.
+
+        Args:
+            plies: `T`, plies of each game.
+            games: `N`, number of games.
+            memory: `experience_bytes` of memory for the arrays; None: new memory.
         """
         self.plies, self.games = plies, games
         if memory is None:
@@ -77,19 +177,19 @@ class Experience:
             setattr(self, name, array)
 
     def __len__(self) -> int:
-        """How many plies there are in all."""
+        """Number of plies of all games together."""
         return self.plies * self.games
 
     def __bool__(self) -> bool:
-        """Always true: by its length, one without plies would be taken for a missing one."""
+        """Return True, also without plies: an empty experience is not a missing one."""
         return True
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """What self-play writes, by name."""
+        """Arrays that self-play fills, by name."""
         return {field.name: getattr(self, field.name) for field in _FIELDS}
 
     def take(self, other: "Experience", first_game: int) -> None:
-        """Copy the experience of some games, which are `first_game` and the following ones here."""
+        """Copy the experience of some games into the games from `first_game` on."""
         games = slice(first_game, first_game + other.games)
         own = self.arrays()
         for field in _FIELDS:
@@ -102,7 +202,7 @@ class Experience:
 
 
 def experience_bytes(plies: int, games: int) -> int:
-    """Memory that an experience takes."""
+    """Memory of an `Experience`, in bytes."""
     return _layout(plies, games).size
 
 
@@ -116,7 +216,7 @@ def _layout(plies: int, games: int) -> ArrayLayout:
 
 
 class ExperienceBuffer(Experience):
-    """`T` plies of `N` games with their advantages and returns."""
+    """Experience of `T` plies of `N` games, with advantages and returns ``[T, N]``."""
 
     def __init__(self, plies: int, games: int) -> None:
         super().__init__(plies, games)
@@ -125,12 +225,12 @@ class ExperienceBuffer(Experience):
 
     @property
     def bytes_per_ply(self) -> float:
-        """Memory that a buffered ply takes."""
+        """Memory of one ply, in bytes."""
         arrays = [*self.arrays().values(), self.advantages, self.returns]
         return sum(array.nbytes for array in arrays) / len(self)
 
     def finish(self, *, gamma: float, gae_lambda: float, shaping: float = 0.0) -> None:
-        """Compute advantages and returns once all plies are in, and the positions after them."""
+        """Compute advantages and returns after self-play has filled all arrays."""
         rewards = self.rewards
         if shaping > 0.0:
             potentials = material_potentials(self.packed.reshape(-1)).reshape(self.rewards.shape)
@@ -144,6 +244,6 @@ class ExperienceBuffer(Experience):
         np.add(self.advantages, self.values, out=self.returns)
 
     def sample_order(self, random: np.random.Generator) -> npt.NDArray[np.int64]:
-        """The flat indices of all plies to learn from, shuffled."""
+        """Flat indices of all plies to train on, shuffled."""
         useful = np.flatnonzero((self.learns_policy | self.learns_value).reshape(-1))
         return random.permutation(useful)

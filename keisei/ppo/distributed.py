@@ -1,8 +1,8 @@
-"""Several learners as one, by torch.distributed: what they agree on while each plays its own games.
+"""`TorchRanks`: several learners that train one network together, by torch.distributed.
 
-Under ``torchrun`` every process is a rank. Gradients are averaged before each step of the
-optimizer, so all ranks keep the same weights; whatever decides about such a step is agreed on too.
-Why this is not torch's own wrapper: `docs/decisions/011-learners-average-by-hand.md`.
+Under ``torchrun`` every process is a rank and plays its own games. Gradients are averaged before
+each step of the optimizer, so all ranks keep the same weights; all decisions about a step are made
+together too. Why not DistributedDataParallel: `docs/decisions/010-gradients-averaged-by-hand.md`.
 """
 
 import os
@@ -23,17 +23,17 @@ from keisei.network.towers.device import choose_device, learner_device
 from keisei.ppo.learner import RankLostError, Ranks, require_launched
 
 TIMEOUT: Final = timedelta(hours=2)
-"""How long one rank waits for the others. The first may be evaluating, so it is long; a rank that
-died is noticed at once all the same, by its connection."""
+"""Timeout of collectives. It is long because the first rank may be evaluating; a rank that died is
+noticed at once, by its connection."""
 
 Item = TypeVar("Item")
 
 
 class TorchRanks(Ranks):
-    """The ranks of a process group of torch."""
+    """Ranks of torch's process group."""
 
     def all_min(self, number: int) -> int:
-        """The smallest number of all ranks."""
+        """Smallest number of all ranks."""
         if self.size == 1:
             return number
         tensor = torch.tensor(number, dtype=torch.int64)
@@ -49,16 +49,16 @@ class TorchRanks(Ranks):
         return [float(number) for number in tensor]
 
     def all_gather(self, item: Item) -> list[Item]:
-        """What each rank passes, by rank."""
+        """Items of all ranks, in the order of the ranks."""
         return [item] if self.size == 1 else self._gather(item)
 
     def leave(self) -> None:
-        """Leave the group: from here on no rank waits for another."""
+        """Leave the process group: from here on no rank waits for another."""
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
 
     def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Replace the gradients of all ranks by their mean, in one message."""
+        """Replace the gradients of all ranks by their means, with one all-reduce."""
         if self.size == 1:
             return
         gradients = [p.grad for p in parameters if p.grad is not None]
@@ -70,7 +70,7 @@ class TorchRanks(Ranks):
             gradient.copy_(mean.view_as(gradient))
 
     def broadcast_weights(self, module: nn.Module) -> None:
-        """Give all ranks the weights of the first."""
+        """Copy the weights of the first rank to all others."""
         if self.size == 1:
             return
         for tensor in module.state_dict().values():
@@ -95,14 +95,14 @@ class TorchRanks(Ranks):
 
 @contextmanager
 def process_group(config: AppConfig) -> Iterator[TorchRanks]:
-    """Join the other processes that torchrun has started; leave them at the end of the block.
+    """Join the process group that torchrun has set up; leave it at the end of the block.
 
     Raises:
         KeiseiError: This process was not started by torchrun, or the others cannot be reached.
     """
     require_launched(ddp=True)
-    # What is agreed on goes through the CPU also with GPUs: there it is in the way of nothing, and
-    # Gloo raises when a rank is gone, where NCCL ends the whole process.
+    # Small collectives use the CPU also with GPUs: they block nothing there, and Gloo raises an
+    # error when a rank is gone, where NCCL ends the whole process.
     is_cuda = choose_device(config.device.device).type == "cuda"
     try:
         torch.distributed.init_process_group(
@@ -140,10 +140,10 @@ def _others_may_be_gone() -> Iterator[None]:
 
 
 def _sendable(tensor: Tensor) -> Tensor:
-    """The tensor itself, or a copy on the CPU where no transport takes it from its device."""
+    """Return the tensor, or a copy on the CPU if no backend sends from its device."""
     return tensor if tensor.device.type in ("cpu", "cuda") else tensor.cpu()
 
 
 def _line(error: Exception) -> str:
-    """The first sentence of an error, without the place in torch's sources that it begins with."""
+    """First sentence of an error, without the location in torch's sources at its start."""
     return re.sub(r"^\[\S+:\d+\]\s*", "", str(error).strip()).partition("\n")[0].partition(". ")[0]

@@ -1,21 +1,26 @@
 """`Learner`: what the training loop knows of a network that learns, whatever computes it.
 
-`PPOAgent` (`keisei.ppo.agent`) is the learner of the towers. Nothing here needs torch.
+Also here, because trainer and learners share them: `Ranks`, the learners of a run; schedules, which
+turn the progress of a run into the settings of an update; and how learners and workers share the
+cores of a machine. `PPOAgent` (`keisei.ppo.agent`) is the learner of the towers. Nothing here needs
+torch.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from keisei.config_schema import AppConfig
+from keisei.config_schema import AppConfig, Shape
 from keisei.errors import KeiseiError
 from keisei.network.model_factory import network_type, resolve
 from keisei.network.predictor import Network
 from keisei.ppo.buffer import ExperienceBuffer
+from keisei.system import usable_cpus
 from keisei.timing import Stopwatch
 
 if TYPE_CHECKING:
@@ -25,15 +30,15 @@ Item = TypeVar("Item")
 
 
 class TrainingDivergedError(KeiseiError):
-    """The loss has been non-finite for too long: the run stops, its last checkpoint is good."""
+    """The loss was NaN or infinite for too long: the run stops; its last checkpoint is good."""
 
 
 class RankLostError(KeiseiError):
-    """Another learner is gone, so this one cannot continue."""
+    """Another learner is gone, so this one has to stop."""
 
 
 class LearnSettings(NamedTuple):
-    """What the schedules have decided for one update."""
+    """Settings of one update that follow schedules."""
 
     learning_rate: float
     entropy_weight: float
@@ -41,19 +46,21 @@ class LearnSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """Metrics of an update, averaged over its minibatches."""
+    """Result of an update."""
 
     metrics: dict[str, float]
+    """Means over the minibatches of all ranks, by the names of `keisei.metric_names`."""
+
     samples: int
-    """Samples that the network was trained on, over all epochs, in all ranks."""
+    """Samples that the network was trained on, in all epochs and ranks."""
 
 
 class Ranks:
     """All learners of a run, of which this process is one.
 
-    This class is the usual case, a single learner. Several learners, started by ``torchrun``,
-    are a `keisei.ppo.distributed.TorchRanks`: there every method waits for all ranks, so all have
-    to call the same ones in the same order.
+    This class is the usual case, a single learner. Several learners, started by ``torchrun``, use
+    `keisei.ppo.distributed.TorchRanks`, whose methods are collectives: each waits for all ranks, so
+    all ranks have to call the same ones in the same order.
     """
 
     def __init__(
@@ -61,42 +68,42 @@ class Ranks:
     ) -> None:
         self.rank, self.size = rank, size
         self.local_rank, self.local_size = local_rank, local_size
-        """The same, among those on this machine."""
+        """Rank and number of learners on this machine."""
 
     @property
     def is_first(self) -> bool:
-        """Whether this rank writes, evaluates and decides."""
+        """Whether this is rank 0, which writes, evaluates and decides."""
         return self.rank == 0
 
     def __str__(self) -> str:
         return f"learner {self.rank + 1} of {self.size}"
 
     def any(self, is_true: bool) -> bool:
-        """Whether it is true for some rank."""
+        """Return whether `is_true` in any rank."""
         return self.all_min(int(not is_true)) == 0
 
     def is_same(self, number: int) -> bool:
-        """Whether all ranks pass the same number."""
+        """Return whether all ranks pass the same number."""
         return self.all_min(number) == -self.all_min(-number)
 
     def means(self, numbers: Sequence[float]) -> list[float]:
-        """Each number, averaged over all ranks."""
+        """Mean of each number over all ranks."""
         return [total / self.size for total in self.sums(numbers)]
 
-    def broadcast(self, decision: Item) -> Item:
-        """What the first rank passes."""
-        return self.all_gather(decision if self.is_first else None)[0]  # type: ignore[return-value]
+    def broadcast(self, item: Item) -> Item:
+        """Return the item of the first rank."""
+        return self.all_gather(item if self.is_first else None)[0]  # type: ignore[return-value]
 
     def all_min(self, number: int) -> int:
-        """The smallest number of all ranks."""
+        """Smallest number of all ranks."""
         return number
 
     def sums(self, numbers: Sequence[float]) -> list[float]:
-        """Each number, summed over all ranks."""
+        """Sum of each number over all ranks."""
         return list(numbers)
 
     def all_gather(self, item: Item) -> list[Item]:
-        """What each rank passes, by rank."""
+        """Items of all ranks, in the order of the ranks."""
         return [item]
 
     def leave(self) -> None:
@@ -104,39 +111,41 @@ class Ranks:
 
 
 class UpdateProfiler(Protocol):
-    """Records an update and writes what took how long."""
+    """Records an update and writes where the time went."""
 
     def start(self) -> None:
-        """Begin before the first update."""
+        """Start before the first update."""
         ...
 
     def step(self) -> None:
-        """Count an update."""
+        """Mark the end of an update."""
         ...
 
     def stop(self) -> None:
-        """End, whether anything was recorded or not."""
+        """Stop, whether anything was recorded or not."""
         ...
 
 
 class Learner(Protocol):
-    """A network under training: its weights, its optimizer, and how it learns from experience."""
+    """A network under training, with its optimizer."""
 
     random: np.random.Generator
     """Decides the order of samples."""
 
     ranks: Ranks
+    """All learners, of which this is one."""
+
     stopwatch: Stopwatch
     """Runs while the network computes, acting or learning."""
 
     @property
     def network(self) -> Network:
-        """The network under training, which plays its own games: always the newest weights."""
+        """The network under training, which always has the newest weights; it plays the games."""
         ...
 
     @property
     def best_network(self) -> Network:
-        """The network to evaluate: the averaged weights where there are any."""
+        """The network to evaluate: with the averaged weights if there are any."""
         ...
 
     def learn(
@@ -145,34 +154,40 @@ class Learner(Protocol):
         settings: LearnSettings,
         on_epoch: Callable[[int], None] = ...,
     ) -> UpdateStats:
-        """Improve the network by the experience of a finished rollout.
+        """Train on a finished rollout.
+
+        Args:
+            buffer: the rollout, with advantages and returns.
+            settings: learning rate and entropy weight of this update.
+            on_epoch: called with the number of each epoch, from 0, when it is over.
 
         Raises:
-            TrainingDivergedError: The loss has been non-finite for too long.
+            TrainingDivergedError: The loss was NaN or infinite for too long.
         """
         ...
 
     def start_from(self, stored: "StoredNetwork") -> None:
-        """Begin with the weights of a network that was trained before, perhaps on other planes."""
+        """Start with the weights of a trained network, which may read other planes."""
         ...
 
     def join_ranks(self) -> None:
-        """Begin with the weights of the first rank in all of them."""
+        """Give all ranks the weights of the first rank."""
         ...
 
     def stay_together(self) -> None:
-        """Take the first rank's weights again where those of others have become unlike them."""
+        """Give all ranks the weights of the first rank again if they have diverged."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """Everything that learning depends on: plain values and arrays.
+        """Everything that training depends on, as plain values and arrays, for a checkpoint.
 
-        ``model`` are the weights, ``ema`` the averaged ones where there are any.
+        ``model`` has the weights, ``ema`` the averaged ones if there are any. Arrays may be the
+        learner's own: copy them to keep them.
         """
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` returned."""
+        """Restore what `state` returned."""
         ...
 
     def facts(self) -> dict[str, Any]:
@@ -180,18 +195,18 @@ class Learner(Protocol):
         ...
 
     def profiler(self, directory: Path) -> UpdateProfiler:
-        """A profiler of updates, which writes into `directory`."""
+        """Make a profiler of updates that writes into `directory`."""
         ...
 
 
 def make_learner(
     config: AppConfig, *, seed: int, random: np.random.Generator, ranks: Ranks
 ) -> Learner:
-    """The learner for the network type of a configuration.
+    """Make the learner of the network type of a configuration.
 
     Args:
         config: the settings of the run.
-        seed: of the first weights.
+        seed: of the initial weights.
         random: decides the order of samples.
         ranks: all learners, of which this is one.
     """
@@ -202,7 +217,7 @@ def make_learner(
 
 
 def require_launched(*, ddp: bool) -> None:
-    """Refuse ``--ddp`` without torchrun, and several processes of torchrun without ``--ddp``."""
+    """Raise `KeiseiError` for ``--ddp`` without torchrun, and for torchrun without ``--ddp``."""
     number = os.environ.get("WORLD_SIZE", "")
     is_launched = "RANK" in os.environ and bool(number)
     if ddp and not is_launched:
@@ -216,3 +231,96 @@ def require_launched(*, ddp: bool) -> None:
             f"torchrun has started {number} processes, which would all train the same run; "
             "add --ddp, so that they learn together"
         )
+
+
+PATIENCE: Final = 0.2
+"""Fraction of the time limit by which a run may fall behind before its schedules notice."""
+
+
+def schedule_fraction(plies: float, time: float) -> float:
+    """Return the fraction of a run, 0 to 1, that its schedules follow.
+
+    It is the fraction of its plies, and nothing else, as long as the run keeps pace with its time
+    limit: then it can be repeated and resumed bit by bit, whatever the clock says. On a machine too
+    slow for all plies, a clock takes over that starts `PATIENCE` late and reaches 1 with the limit,
+    so that schedules end with the run there as well. Neither of the two jumps, so the larger one
+    does not either; and a run whose plies keep pace with its time is always ahead of that clock.
+
+    Args:
+        plies: fraction of the run's plies that were played.
+        time: fraction of its time limit that has passed, 0 without a limit.
+    """
+    return min(max(plies, (time - PATIENCE) / (1.0 - PATIENCE)), 1.0)
+
+
+def scheduled(shape: Shape, start: float, end: float, done: float, *, warmup: float = 0.0) -> float:
+    """Value of a schedule when the fraction `done` of a run is over.
+
+    During the fraction `warmup` it rises from 0 to `start`; then it moves to `end` along `shape`.
+    """
+    done = min(max(done, 0.0), 1.0)
+    if done < warmup:
+        return start * done / warmup
+    done = (done - warmup) / (1.0 - warmup) if warmup < 1.0 else 1.0
+    if shape == "constant":
+        return start
+    if shape == "cosine":
+        done = (1.0 - math.cos(math.pi * done)) / 2.0
+    return start + (end - start) * done
+
+
+def fading(start: float, end: float, done: float) -> float:
+    """Value that falls linearly from `start` at the beginning of a run to 0 at fraction `end`."""
+    if done >= end:
+        return 0.0
+    return start * (1.0 - done / end)
+
+
+def largest_divisor(number: int, *, limit: int) -> int:
+    """Return the largest divisor of `number` that is at most `limit`.
+
+    >>> largest_divisor(256, limit=7)
+    4
+    """
+    return next(divisor for divisor in range(limit, 0, -1) if number % divisor == 0)
+
+
+def learner_cores(ranks: Ranks) -> int:
+    """Return the cores for one learner and its workers: learners on a machine share them evenly."""
+    return max(1, usable_cpus() // ranks.local_size)
+
+
+def worker_cores(ranks: Ranks, *, on_cpu: bool) -> int:
+    """Return the cores for a learner's workers: all but one if the learner is on the CPU itself."""
+    return max(1, learner_cores(ranks) - on_cpu)
+
+
+def number_of_workers(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
+    """Return the number of workers; 0: the learner plays the games itself.
+
+    ``auto`` is one worker for each core that the learner leaves to them, or fewer if the games
+    cannot be divided evenly.
+    """
+    wanted = config.parallel.num_workers
+    if wanted == 0 and config.parallel.backend == "ray":
+        wanted = "auto"
+    if wanted != "auto":
+        return wanted
+    threads = config.parallel.worker_threads or 1
+    limit = max(1, worker_cores(ranks, on_cpu=on_cpu) // threads)
+    return largest_divisor(config.env.num_games, limit=limit)
+
+
+def learner_threads(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
+    """Return the threads of the learner's network: one for each core that no worker takes.
+
+    Workers on a Ray cluster may all be on other machines, so they take none.
+    """
+    if config.device.torch_threads:
+        return config.device.torch_threads
+    cores = learner_cores(ranks)
+    is_cluster = config.parallel.backend == "ray" and bool(config.parallel.ray_address)
+    if is_cluster or not on_cpu:
+        return cores
+    workers = number_of_workers(config, ranks, on_cpu=on_cpu)
+    return max(1, cores - workers * (config.parallel.worker_threads or 1))

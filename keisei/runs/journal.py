@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 
@@ -175,7 +174,7 @@ def rewind(path: Path, update: int) -> None:
     )
 
 
-class Chunk(NamedTuple):
+class JournalChunk(NamedTuple):
     """Consecutive lines of a journal, as `JournalReader.read` returns them."""
 
     data: bytes
@@ -218,9 +217,10 @@ class JournalReader:
     @classmethod
     def of_run(cls, run_directory: Path) -> Self:
         """Return a reader of the journal of a run, which need not exist yet."""
-        return cls(partial((run_directory / run_files.METRICS).open, "rb"))
+        path = run_directory / run_files.METRICS
+        return cls(lambda: path.open("rb"))
 
-    def read(self, max_bytes: int = CHUNK_BYTES) -> Chunk:
+    def read(self, max_bytes: int = CHUNK_BYTES) -> JournalChunk:
         """Return the next complete lines within `max_bytes`.
 
         Raises `OSError` if the file cannot be read.
@@ -237,12 +237,12 @@ class JournalReader:
         end = data.rfind(b"\n") + 1
         if end == 0:
             if len(data) < max_bytes:  # nothing, or the beginning of a line
-                return Chunk(b"", is_restarted, 0)
+                return JournalChunk(b"", is_restarted, 0)
             self._advance(data)  # too long for a line: skipped
-            return Chunk(b"", is_restarted, self.size - self.offset)
+            return JournalChunk(b"", is_restarted, self.size - self.offset)
         data = data[:end]
         self._advance(data)
-        return Chunk(data, is_restarted, self.size - self.offset)
+        return JournalChunk(data, is_restarted, self.size - self.offset)
 
     def _advance(self, data: bytes) -> None:
         self.offset += len(data)

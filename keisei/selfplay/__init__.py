@@ -4,8 +4,7 @@
 (`keisei.selfplay.workers`). Nothing here needs torch.
 """
 
-from keisei.selfplay.opponent_pool import OpponentPool
-from keisei.selfplay.rollout import Collector, RolloutStats, WorkerStats
+from keisei.selfplay.rollout import Collector, OpponentPool, RolloutStats, WorkerStats
 from keisei.selfplay.source import (
     GameSource,
     PauseFile,

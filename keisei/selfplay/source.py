@@ -16,10 +16,8 @@ from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Predictor
 from keisei.ppo.buffer import Experience
-from keisei.ppo.learner import Ranks
-from keisei.ppo.resources import number_of_workers, worker_cores
-from keisei.selfplay.opponent_pool import OpponentPool
-from keisei.selfplay.rollout import Collector, RolloutStats
+from keisei.ppo.learner import Ranks, number_of_workers, worker_cores
+from keisei.selfplay.rollout import Collector, OpponentPool, RolloutStats
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.rng import game_rng_states
 from keisei.shogi.rules import DeclarationRule, Outcome
@@ -29,7 +27,7 @@ from keisei.timing import SectionTimer
 logger = logging.getLogger(__name__)
 
 PAUSE_INTERVAL: Final = 1.0
-"""Seconds between two looks at the file that pauses a run."""
+"""Seconds between two checks of the file that pauses a run."""
 
 _MASK: Final = (1 << 63) - 1
 
@@ -268,15 +266,15 @@ class PauseFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_set = False
-        self._last_look = float("-inf")
+        self._last_check = float("-inf")
         self._since = 0.0
         self._earlier_seconds = 0.0
 
     def is_set(self) -> bool:
-        """Return whether the file exists, looking once a second at most; logs every change."""
+        """Return whether the file exists, checked once a second at most; logs every change."""
         now = time.monotonic()
-        if now - self._last_look >= PAUSE_INTERVAL:
-            self._last_look = now
+        if now - self._last_check >= PAUSE_INTERVAL:
+            self._last_check = now
             was_set, self._is_set = self._is_set, self._path.exists()
             if self._is_set and not was_set:
                 self._since = now

@@ -1,6 +1,34 @@
-"""Searching for good settings: many short runs, each with other values of some fields.
+"""Search for good settings: many short runs, each with other values of some fields.
 
-`space` reads what is to be searched, `check` refuses it if it is bad, `study` remembers every
-trial in SQLite (optuna), `runner` trains them, each in a process of its own, and `results` writes
-the best one as a recipe. `wandb_agent` does the same for a sweep that Weights & Biases directs.
+`load_space` reads the search space, `checked` validates it, and `run_sweep` trains its trials, each
+in a process of its own, and writes the best one as a recipe. Trials are stored in SQLite by optuna
+(`keisei.sweep.study`). `keisei.sweep.wandb_agent` does the same for a sweep that Weights & Biases
+directs.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from keisei.sweep.check import checked
+    from keisei.sweep.runner import run_sweep
+    from keisei.sweep.space import Sweep, load_space
+    from keisei.sweep.summary import SweepSummary
+
+__all__ = ["Sweep", "SweepSummary", "checked", "load_space", "run_sweep"]
+
+_MODULES = {
+    "Sweep": "space",
+    "SweepSummary": "summary",
+    "checked": "check",
+    "load_space": "space",
+    "run_sweep": "runner",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: the process of a trial imports this package, and starts fast."""
+    from importlib import import_module
+
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

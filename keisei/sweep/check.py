@@ -1,4 +1,4 @@
-"""A bad search space is refused before the first trial: with every problem, not only the first."""
+"""Checks a search space before the first trial, and reports every problem at once."""
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -11,22 +11,23 @@ from keisei.errors import KeiseiError
 from keisei.sweep.space import Range, Sweep, Value
 
 RESERVED: Final = ("run.name", "run.root")
-"""What the sweep gives each trial itself."""
+"""Fields that the sweep sets for each trial."""
 
-_MOST_COMBINATIONS: Final = 256
+_MAX_COMBINATIONS: Final = 256
+"""Maximum number of combinations of values that are all checked."""
 
 _NUMBERS: Final = frozenset({"integer", "number"})
 
 
 def checked(sweep: Sweep) -> Sweep:
-    """The sweep, ready to be used: each range knows whether its field wants whole numbers.
+    """Return a valid sweep in which each range knows whether its field takes whole numbers.
 
-    Every end of a range and every choice goes through the configuration's own merge path. Of few
-    parameters all combinations do, of many each value with the others at their first and at their
-    last: fields that only go together are found too.
+    The ends of each range and all choices are merged and validated as configurations. With few
+    parameters all combinations are tried, with many each value with the first and with the last
+    values of the others, so that fields that do not fit together are found too.
 
     Raises:
-        ConfigError: With every problem.
+        ConfigError: The sweep is invalid; the message lists every problem.
     """
     base = sweep.config()
     problems = [*_misplaced(sweep)]
@@ -46,10 +47,10 @@ def checked(sweep: Sweep) -> Sweep:
 
 
 def require_set_up(sweep: Sweep) -> None:
-    """Refuse what only training would notice: opponents, devices, networks that cannot be made.
+    """Check what only training would notice: opponents, devices and networks can be set up.
 
     Raises:
-        ConfigError: With every problem.
+        ConfigError: Something cannot be set up; the message lists every problem.
     """
     problems: dict[str, None] = {}
     seen: set[Hashable] = set()
@@ -62,13 +63,13 @@ def require_set_up(sweep: Sweep) -> None:
             try:
                 attempt()
             except KeiseiError as error:
-                problems[f"space: {error} (with {_said(parameters)})"] = None
+                problems[f"space: {error} (with {_shown(parameters)})"] = None
     if problems:
         raise ConfigError(list(problems))
 
 
 def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object]]]:
-    """What training begins with, each with what it depends on."""
+    """Yield the set-up steps of training, each with the settings that it depends on."""
     from keisei.network.towers.device import choose_compute
     from keisei.players.spec import make_player
 
@@ -79,27 +80,24 @@ def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object
 
 
 def _build_network(config: AppConfig) -> None:
-    import torch
-
-    from keisei.network.model_factory import build_model
+    from keisei.network.model_factory import check_model
     from keisei.shogi.features import feature_spec
 
-    with torch.device("meta"):  # shapes without memory
-        build_model(config.model, feature_spec(config.env.input_features).num_planes)
+    check_model(config.model, feature_spec(config.env.input_features).num_planes)
 
 
 def _misplaced(sweep: Sweep) -> Iterator[str]:
     fixed = set(_paths(sweep.set))
     for path in RESERVED:
         if path in fixed or path in sweep.space:
-            yield f"{path}: is given by the sweep to each trial: leave it out"
+            yield f"{path}: is set by the sweep for each trial; remove it"
     for path in sweep.space:
         if path in fixed:
-            yield f"{path}: is set and searched: it can be one of the two"
+            yield f"{path}: is both set and searched; remove one of the two"
 
 
 def _paths(settings: Mapping[str, Any]) -> Iterator[str]:
-    """The fields that are set, be it by ``section.field`` or by section."""
+    """Yield the fields that are set, by ``section.field`` or by section."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from (f"{key}.{field}" for field in value)
@@ -108,10 +106,10 @@ def _paths(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fitted(path: str, parameter: Range) -> Range:
-    """A range that fits the kind of its field."""
+    """Return a range with whole numbers if its field requires them."""
     kinds = _kinds(path)
     if kinds and not kinds & _NUMBERS:
-        raise ValueError("is no number: write choices: [...]")
+        raise ValueError("is not a number; use choices: [...]")
     is_whole = "integer" in kinds and "number" not in kinds
     if parameter.whole is False and is_whole:
         raise ValueError("takes whole numbers: int should be true, or left out")
@@ -121,7 +119,7 @@ def _fitted(path: str, parameter: Range) -> Range:
 
 
 def _kinds(path: str) -> set[str]:
-    """JSON's names of what a field can be; none for a field that does not exist."""
+    """Return the JSON types of a field; none for an unknown field."""
     section, _, field = path.partition(".")
     schema = sections()[section].model_json_schema() if section in sections() else {}
     described = schema.get("properties", {}).get(field, {})
@@ -129,7 +127,7 @@ def _kinds(path: str) -> set[str]:
 
 
 def _refused(sweep: Sweep) -> list[str]:
-    """What the configuration says about the ends of the space."""
+    """Return the problems of the configuration at the ends of the space."""
     found: dict[str, str] = {}
     for parameters in _combinations(sweep):
         try:
@@ -137,13 +135,13 @@ def _refused(sweep: Sweep) -> list[str]:
         except ConfigError as error:
             for problem in error.problems:
                 is_own = problem.partition(":")[0] in sweep.space
-                together = "" if is_own else f" (with {_said(parameters)})"
+                together = "" if is_own else f" (with {_shown(parameters)})"
                 found.setdefault(problem, f"space: {problem}{together}")
     return list(found.values())
 
 
 def _unmeasured(sweep: Sweep, base: AppConfig) -> Iterator[str]:
-    """Why the objective could not be measured, or nothing be pruned by it."""
+    """Yield why the objective cannot be measured, or cannot be used for pruning."""
     for parameters in _combinations(sweep):
         opponents = sweep.config(parameters).evaluation.opponents
         missing = [spec for spec in sweep.objective.against if spec not in opponents]
@@ -155,14 +153,14 @@ def _unmeasured(sweep: Sweep, base: AppConfig) -> Iterator[str]:
             break
     if sweep.pruner.kind != "off" and base.evaluation.interval == 0:
         yield (
-            "pruner: there is nothing to prune by without evaluations on the way: "
+            "pruner: without evaluations during training there is nothing to prune by: "
             "set evaluation.interval, or pruner.kind to off"
         )
 
 
 def _combinations(sweep: Sweep) -> Iterator[dict[str, Value]]:
     ends = {path: parameter.ends() for path, parameter in sweep.space.items()}
-    if math.prod(map(len, ends.values())) <= _MOST_COMBINATIONS:
+    if math.prod(map(len, ends.values())) <= _MAX_COMBINATIONS:
         for values in product(*ends.values()):
             yield dict(zip(ends, values, strict=True))
         return
@@ -173,5 +171,5 @@ def _combinations(sweep: Sweep) -> Iterator[dict[str, Value]]:
                 yield {**others, path: value}
 
 
-def _said(parameters: Mapping[str, Value]) -> str:
+def _shown(parameters: Mapping[str, Value]) -> str:
     return ", ".join(f"{path}={shown(value)}" for path, value in parameters.items())

@@ -1,79 +1,35 @@
-"""Running a sweep: trials side by side, each in its process, until there are enough.
+"""Runs a sweep: trials side by side, each in its own process, until there are enough.
 
-This process trains nothing. It looks at the trials' journals several times a second, tells the
-study what they have reached, ends those that are pruned, and starts the next.
+This process trains nothing. Several times a second it reads the trials' journals, reports their
+scores to the study, stops those that are pruned, and starts the next.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from filelock import FileLock, Timeout
 
 from keisei.errors import KeiseiError
-from keisei.sweep.locks import FileLock, LockedError
 from keisei.sweep.space import Sweep
-from keisei.sweep.study import (
-    BEST,
-    IN_USE,
-    TRIALS_IN_USE,
-    OpenTrial,
-    Study,
-    TrialRecord,
-    trial_directory,
-)
-from keisei.sweep.sweep_results import write_best, write_plot
-from keisei.sweep.trial import TrialError, TrialProcess, share_of_machine
-from keisei.sweep.trial_main import GRACE_SECONDS, LAST_SECONDS
-from keisei.system import InterruptFlag, make_directory
+from keisei.sweep.study import IN_USE, OpenTrial, Study, trial_directory, trial_lock
+from keisei.sweep.summary import SweepProgress, SweepSummary, write_best, write_plot
+from keisei.sweep.trial import STOP_TIMEOUT, TrialError, TrialProcess, share_of_machine
+from keisei.system import FileAccessError, InterruptFlag, make_directory
 
-LOOK_SECONDS: Final = 0.2
-"""How often the trials are looked at."""
-
-ORPHAN_PATIENCE: Final = GRACE_SECONDS + 2 * LAST_SECONDS
-"""How long the trials of a killed session may need to end."""
-
-
-@dataclass(frozen=True)
-class SweepProgress:
-    """A sweep at one moment, for those who show it."""
-
-    wanted: int
-    trials: list[TrialRecord]
-    done: Mapping[int, float]
-    """How much of each trial under way is over, 0 to 1, by number."""
-
-    is_ending: bool = False
-    """Whether nothing new is begun: the trials under way save their last checkpoint."""
-
-
-@dataclass(frozen=True)
-class SweepSummary:
-    """How a session of a sweep ended."""
-
-    directory: Path
-    wanted: int
-    trials: list[TrialRecord]
-    best: TrialRecord | None
-    importances: Mapping[str, float]
-    is_interrupted: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """For machines."""
-        return {
-            "sweep": str(self.directory),
-            "reason": "interrupted" if self.is_interrupted else "finished",
-            "wanted": self.wanted,
-            "trials": [trial.as_dict() for trial in self.trials],
-            "best": self.best.as_dict() if self.best else None,
-            "recipe": str(self.directory / BEST) if self.best else None,
-            "importances": dict(self.importances),
-        }
+POLL_INTERVAL: Final = 0.2
+"""Seconds between two reads of the trials' journals."""
 
 
 class TooManyFailuresError(KeiseiError):
-    """Trials fail one after another: going on would only fail more."""
+    """Several trials failed one after another: more would fail as well."""
+
+
+class LockedError(KeiseiError):
+    """Another process runs the sweep, or still trains one of its trials."""
 
 
 OnChange = Callable[[SweepProgress], None]
@@ -86,11 +42,10 @@ def run_sweep(
     interrupt: InterruptFlag | None = None,
     on_change: OnChange = lambda progress: None,
 ) -> SweepSummary:
-    """Begin a sweep, or go on with the one in `directory`, until its trials are done.
+    """Start a sweep, or continue the one in `directory`, until its trials are done.
 
-    `sweep` has been through `keisei.sweep.check.checked`. `on_change` is called after each look.
-    When `interrupt` is set, the trials under way end with a checkpoint, and the next call goes on
-    with them.
+    `sweep` comes from `keisei.sweep.check.checked`. `on_change` is called after each poll. When
+    `interrupt` is set, the running trials end with a checkpoint, and the next call resumes them.
 
     Raises:
         TooManyFailuresError: After `failures_in_a_row` failed trials.
@@ -99,14 +54,14 @@ def run_sweep(
     make_directory(directory)
     with ExitStack() as held:
         try:
-            held.enter_context(FileLock(directory / IN_USE))
-        except LockedError:
+            held.enter_context(FileLock(directory / IN_USE, timeout=0.0))
+        except Timeout:
             raise LockedError(f"another process runs the sweep in {directory}") from None
-        # Of a session that was killed, trials may still be saving their last checkpoint.
-        with FileLock(directory / TRIALS_IN_USE, patience=ORPHAN_PATIENCE):
-            pass
+        except OSError as error:
+            raise FileAccessError(f"cannot lock {directory}: {error.strerror or error}") from error
         study = Study(sweep, directory)
         held.callback(study.close)
+        _wait_for_orphans(directory, study.interrupted())
         runner = _Runner(sweep, directory, study, interrupt or InterruptFlag(), on_change)
         runner.run()
         return SweepSummary(
@@ -119,15 +74,30 @@ def run_sweep(
         )
 
 
+def _wait_for_orphans(directory: Path, numbers: list[int]) -> None:
+    """Wait for trials of a killed session, which may still be saving their last checkpoint."""
+    deadline = time.monotonic() + STOP_TIMEOUT
+    for number in numbers:
+        make_directory(trial_lock(directory, number).parent)
+        timeout = max(0.0, deadline - time.monotonic())
+        try:
+            with FileLock(trial_lock(directory, number), timeout=timeout):
+                pass
+        except Timeout:
+            raise LockedError(
+                f"trial {number} of an earlier session is still training in {directory}"
+            ) from None
+
+
 @dataclass
 class _Running:
-    """A trial under way."""
+    """A running trial."""
 
     trial: OpenTrial
     process: TrialProcess
     is_pruned: bool = False
     last_seen: int = 0
-    """The update of the last evaluation that was looked at."""
+    """Update of the last evaluation that was reported."""
 
 
 class _Runner:
@@ -148,7 +118,7 @@ class _Runner:
         self._waiting = study.interrupted()
         self._finished = sum(record.state in ("complete", "pruned") for record in study.records())
         self._failures: list[str] = []
-        """Reasons of the last trials, as far as they failed one after another."""
+        """Reasons of the failed trials since the last success."""
 
         self._flags = share_of_machine(sweep.config(), sweep.side_by_side)
 
@@ -159,10 +129,10 @@ class _Runner:
                 if not self._may_start():
                     for running in self._running:
                         running.process.stop()
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_INTERVAL)
                 for running in list(self._running):
-                    self._look(running)
-                self._tell()
+                    self._poll(running)
+                self._notify()
         finally:
             for running in self._running:
                 running.process.close()
@@ -171,48 +141,49 @@ class _Runner:
             raise TooManyFailuresError(
                 f"{len(self._failures)} trials failed one after another, the last one because: "
                 f"{self._failures[-1]}; each run's log is in {self._directory}. Once that is "
-                "mended, the same command goes on"
+                "fixed, the same command resumes the sweep"
             )
 
     def _may_start(self) -> bool:
         return not self.interrupt.is_set and len(self._failures) < self._sweep.failures_in_a_row
 
     def _fill(self) -> bool:
-        """Start what there is room for; returns whether any trial is under way."""
+        """Start trials while there is room; returns whether any is running."""
         while self._has_room():
             self._start()
         return bool(self._running)
 
     def _has_room(self) -> bool:
-        under_way = len(self._running)
+        running = len(self._running)
         return (
             self._may_start()
-            and under_way < self._sweep.side_by_side
-            and self._finished + under_way < self._sweep.trials
+            and running < self._sweep.side_by_side
+            and self._finished + running < self._sweep.trials
         )
 
     def _start(self) -> None:
-        """Go on with a trial of an earlier session, or begin the next."""
+        """Resume a trial of an earlier session, or start a new one."""
         trial = self._study.reopen(self._waiting.pop(0)) if self._waiting else self._study.ask()
         place = trial_directory(self._directory, trial.number)
         flags = {**self._flags, "run.root": str(place.parent), "run.name": place.name}
         try:
             config = self._sweep.config(trial.parameters, flags)
-        except KeiseiError as error:  # a combination of values that only now came up
+        except KeiseiError as error:  # an invalid combination of values
             self._fail(trial, str(error))
             return
         process = TrialProcess(
-            config, self._directory / TRIALS_IN_USE, self._sweep.objective.against
+            config, trial_lock(self._directory, trial.number), self._sweep.objective.against
         )
         self._running.append(_Running(trial, process))
 
-    def _look(self, running: _Running) -> None:
-        """Report what is new of a trial, and see whether it goes on."""
-        # Asked first: what is read after it is then all there will be. A trial that has ended is
-        # reported too: others are compared with it.
+    def _poll(self, running: _Running) -> None:
+        """Report new scores of a trial; stop it if it is pruned, conclude it if it has ended."""
+        # In this order, so that all entries of a trial that has ended are read. Its scores are
+        # reported too, since other trials are compared with them.
         has_ended = running.process.has_ended()
-        goes_on = running.is_pruned or self._goes_on(running)
-        if not goes_on and not has_ended:
+        running.process.read()
+        should_prune = not running.is_pruned and self._should_prune(running)
+        if should_prune and not has_ended:
             running.is_pruned = True
             running.process.stop()
         if has_ended:
@@ -220,15 +191,16 @@ class _Runner:
             running.process.close()
             self._conclude(running)
 
-    def _goes_on(self, running: _Running) -> bool:
+    def _should_prune(self, running: _Running) -> bool:
+        """Report the new scores of a trial; returns whether it should be pruned."""
         parts = self._sweep.pruner.parts
-        for evaluation in running.process.evaluations():
-            if evaluation.update <= running.last_seen or evaluation.done >= 1.0:
-                continue  # the last one is the result
-            running.last_seen = evaluation.update
-            if not running.trial.report(int(evaluation.done * parts), evaluation.score):
-                return False
-        return True
+        for found in running.process.scores:
+            if found.update <= running.last_seen or found.fraction_done >= 1.0:
+                continue  # known, or the result of the trial
+            running.last_seen = found.update
+            if running.trial.report(int(found.fraction_done * parts), found.score):
+                return True
+        return False
 
     def _conclude(self, running: _Running) -> None:
         trial = running.trial
@@ -241,7 +213,7 @@ class _Runner:
                 self._failures.clear()
             elif self._may_start():
                 self._fail(trial, str(error))
-            # Else it was asked to end: it stays open, and the next session goes on with it.
+            # Else it was asked to stop: it stays open, and the next session resumes it.
             return
         self._study.complete(trial.number, result.score, result.games)
         self._finished += 1
@@ -252,15 +224,15 @@ class _Runner:
         self._study.fail(trial.number, reason)
         self._failures.append(reason)
 
-    def _tell(self) -> None:
-        done = {running.trial.number: running.process.done() for running in self._running}
+    def _notify(self) -> None:
+        fractions = {each.trial.number: each.process.fraction_done for each in self._running}
         records = self._study.records()
         self._on_change(
-            SweepProgress(self._sweep.trials, records, done, is_ending=not self._may_start())
+            SweepProgress(self._sweep.trials, records, fractions, is_ending=not self._may_start())
         )
 
     def _write_results(self) -> None:
-        """Best recipe and plot: also a sweep that is killed later has them."""
+        """Write recipe and plot after each trial, so that a killed sweep has them too."""
         records = self._study.records()
         if (best := self._study.best()) is not None:
             write_best(self._sweep, best, len(records), self._directory)

@@ -1,7 +1,7 @@
-"""``SPACE.yaml``: what a sweep searches, how long, and what counts as good.
+"""``SPACE.yaml``: the parameters that a sweep searches, its budget and its objective.
 
-Settings become those of a trial on one way only, `Sweep.config`, which is the merge path of every
-configuration: the base, then what the sweep fixes, then the parameters of the trial.
+The settings of a trial are merged by `Sweep.config`, in the same way as every configuration: the
+base, then what the sweep fixes, then the parameters of the trial.
 """
 
 import json
@@ -32,9 +32,9 @@ from keisei.config_schema import (
 from keisei.system import FileAccessError, read_bytes
 
 Value = float | int | str
-"""A parameter's value as the study stores it; of choices, the text."""
+"""A parameter's value as the study stores it; choices are stored as text."""
 
-_MANY: Final = 1_000
+_MAX_PARTS: Final = 1_000
 _NONE: Final[Mapping[str, object]] = {}
 
 
@@ -49,14 +49,14 @@ class Range(_Settings):
     high: float = Field(description="Largest value.")
     log: bool = Field(False, description="Search the order of magnitude: for rates and weights.")
     step: Annotated[float, Field(gt=0.0)] | None = Field(
-        None, description="Distance between two values; none: anything in between."
+        None, description="Distance between two values; none: any value in between."
     )
     whole: bool | None = Field(
-        None, alias="int", description="Whole numbers only; unless said, as the field wants it."
+        None, alias="int", description="Whole numbers only; by default as the field requires."
     )
 
     @model_validator(mode="after")
-    def _is_a_range(self) -> Self:
+    def _check_range(self) -> Self:
         if self.low >= self.high:
             raise ValueError(
                 f"low {self.low:g} should be less than high {self.high:g}; "
@@ -71,7 +71,8 @@ class Range(_Settings):
             if abs(steps - round(steps)) > 1e-9 * max(1.0, steps):
                 nearest = self.low + math.floor(steps) * self.step
                 raise ValueError(
-                    f"high should be low and some steps: {nearest:g} instead of {self.high:g}"
+                    f"high should be a whole number of steps above low: {nearest:g} instead of "
+                    f"{self.high:g}"
                 )
         if self.whole:
             for name in ("low", "high", "step"):
@@ -81,20 +82,20 @@ class Range(_Settings):
         return self
 
     def ends(self) -> tuple[Value, ...]:
-        """The values that say whether all are allowed."""
+        """Return the values that decide whether the whole range is valid."""
         return self.stored(self.low), self.stored(self.high)
 
     def stored(self, value: Any) -> Value:
-        """A value as the study stores it."""
+        """Return a value as the study stores it."""
         number = float(value)
         return round(number) if self.whole else number
 
     def setting(self, stored: Value) -> object:
-        """A stored value as the configuration takes it."""
+        """Return a stored value as the configuration takes it."""
         return stored
 
     def grid(self) -> list[Value]:
-        """All values of a range with steps."""
+        """Return all values of a range with steps."""
         assert self.step is not None
         count = round((self.high - self.low) / self.step)
         return [self.stored(self.low + index * self.step) for index in range(count + 1)]
@@ -106,12 +107,12 @@ class Range(_Settings):
 
 
 class Choices(_Settings):
-    """One of several values, in no order: words, switches, or numbers that are far apart."""
+    """One of several unordered values: words, switches, or numbers that are far apart."""
 
     choices: tuple[Any, ...] = Field(description="The values.")
 
     @model_validator(mode="after")
-    def _are_several(self) -> Self:
+    def _check_choices(self) -> Self:
         labels = self.ends()
         if len(labels) < 2:
             raise ValueError("choices should be at least two; a single value belongs under set")
@@ -120,15 +121,15 @@ class Choices(_Settings):
         return self
 
     def ends(self) -> tuple[Value, ...]:
-        """The values that say whether all are allowed: all."""
+        """Return all values."""
         return tuple(_label(choice) for choice in self.choices)
 
     def stored(self, value: Any) -> Value:
-        """A value as the study stores it."""
+        """Return a value as the study stores it."""
         return _label(value)
 
     def setting(self, stored: Value) -> object:
-        """A stored value as the configuration takes it."""
+        """Return a stored value as the configuration takes it."""
         return {_label(choice): choice for choice in self.choices}.get(str(stored), stored)
 
     def __str__(self) -> str:
@@ -136,7 +137,7 @@ class Choices(_Settings):
 
 
 def _label(choice: Any) -> str:
-    """A choice as a text: studies store no lists."""
+    """Return a choice as text, since studies cannot store lists."""
     if choice is None:
         return "none"
     return choice if isinstance(choice, str) else json.dumps(choice)
@@ -153,7 +154,7 @@ Parameter = Annotated[
 
 
 class Objective(_Settings):
-    """What counts as good: the score of a trial's last evaluation, 0 to 1."""
+    """The value to maximize: the score of a trial's last evaluation, 0 to 1."""
 
     against: Annotated[
         tuple[Text, ...],
@@ -161,54 +162,56 @@ class Objective(_Settings):
     ] = Field(("greedy",), description="Opponent, or several: then the mean of the scores.")
 
     @model_validator(mode="after")
-    def _is_someone(self) -> Self:
+    def _check_opponents(self) -> Self:
         if not self.against:
             raise ValueError("against should name an opponent, such as greedy")
         return self
 
 
 class SamplerSettings(_Settings):
-    """Where the next parameters come from."""
+    """The choice of the next parameters."""
 
     kind: Literal["tpe", "random"] = Field(
         "tpe", description="tpe learns from the trials so far; random does not."
     )
-    seed: NonNegative = Field(0, description="Seed; trials one by one can then be repeated.")
+    seed: NonNegative = Field(
+        0, description="Random seed; trials one by one are then reproducible."
+    )
     startup_trials: Positive = Field(10, description="Random trials before tpe begins to learn.")
 
 
 class PrunerSettings(_Settings):
-    """When a trial that does badly is ended early."""
+    """When a trial with low scores is ended early."""
 
     kind: Literal["median", "halving", "off"] = Field(
         "median",
-        description="median: if below half of the others; halving: if not above; off: never.",
+        description="median: below the median of others; halving: in the lower half; off: never.",
     )
     startup_trials: NonNegative = Field(
         5, description="Complete trials before the first is pruned (median)."
     )
-    warmup: Fraction = Field(
-        0.2, description="Fraction of a run in which it is not pruned (median)."
-    )
-    parts: Annotated[int, Field(ge=2, le=_MANY)] = Field(
+    warmup: Fraction = Field(0.2, description="Fraction of a run before it can be pruned (median).")
+    parts: Annotated[int, Field(ge=2, le=_MAX_PARTS)] = Field(
         10, description="Parts of a run; the first evaluation in each is compared."
     )
 
 
 class Sweep(_Settings):
-    """A search space with all that belongs to the search."""
+    """A search space with the settings of the search."""
 
     base: Text = Field(
         "", description="Recipe, or YAML file, that the trials start from; empty: the defaults."
     )
-    trials: Positive = Field(description="Trials to complete or prune; failed ones don't count.")
-    side_by_side: Positive = Field(1, description="Trials that are trained at the same time.")
+    trials: Positive = Field(description="Trials to complete or prune; failed ones do not count.")
+    side_by_side: Positive = Field(1, description="Trials that train at the same time.")
     failures_in_a_row: Positive = Field(
-        3, description="Trials that may fail one after another before the sweep stops."
+        3, description="Consecutive failed trials after which the sweep stops."
     )
     objective: Objective = Field(default_factory=Objective)
     set: dict[str, Any] = Field(default_factory=dict, description="Fixed values by section.field.")
-    space: dict[str, Parameter] = Field(min_length=1, description="What is searched, by field.")
+    space: dict[str, Parameter] = Field(
+        min_length=1, description="Searched values by section.field."
+    )
     sampler: SamplerSettings = Field(default_factory=SamplerSettings)
     pruner: PrunerSettings = Field(default_factory=PrunerSettings)
 
@@ -217,7 +220,7 @@ class Sweep(_Settings):
         parameters: Mapping[str, Value] | None = None,
         flags: Mapping[str, object] = _NONE,
     ) -> AppConfig:
-        """The settings of a trial: base, what is set, `flags`, parameters; merged and validated."""
+        """Return the settings of a trial, merged from base, `set`, `flags` and parameters."""
         searched = {
             path: self.space[path].setting(value) if path in self.space else value
             for path, value in (parameters or {}).items()
@@ -226,10 +229,10 @@ class Sweep(_Settings):
 
 
 def load_space(path: Path) -> Sweep:
-    """Read a search space; whether its values are allowed is for `keisei.sweep.check` to say.
+    """Read a search space; `keisei.sweep.check` checks whether its values are valid.
 
     Raises:
-        ConfigError: Something is wrong in the file itself; every problem is listed.
+        ConfigError: The file itself is invalid; the message lists every problem.
         FileAccessError: The file cannot be read.
     """
     file = spaces().get(str(path), path)
@@ -237,10 +240,12 @@ def load_space(path: Path) -> Sweep:
         data = read_bytes(file)
     except FileAccessError as error:
         known = ", ".join(spaces())
-        raise FileAccessError(f"{error}; the spaces that come with Keisei are {known}") from error
+        raise FileAccessError(
+            f"{error}; the search spaces that come with Keisei are {known}"
+        ) from error
     document = parse(decode(data, str(file)), str(file))
     if not isinstance(document, Mapping):
-        raise ConfigError([f"{file}: should be settings of a sweep, such as `space:`"])
+        raise ConfigError([f"{file}: should contain settings of a sweep, such as `space:`"])
     try:
         sweep = Sweep.model_validate(document)
     except ValidationError as error:
@@ -249,13 +254,13 @@ def load_space(path: Path) -> Sweep:
 
 
 def spaces() -> dict[str, Path]:
-    """The search spaces that come with Keisei, by name."""
+    """Return the search spaces that come with Keisei, by name."""
     folder = next(iter(recipes().values())).parent / "sweeps"
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def _base(base: str, file: Path) -> str:
-    """The base as `load_config` finds it: a file lies next to the space, or where we are."""
+    """Return the base as `load_config` finds it: a recipe, or a file, perhaps next to the space."""
     beside = file.parent / base
     return str(beside) if base and base not in recipes() and beside.is_file() else base
 
@@ -264,12 +269,12 @@ def _problems(error: ValidationError) -> list[str]:
     found = []
     for fault in error.errors(include_url=False):
         location = fault["loc"]
-        if location[:1] == ("space",):  # the third is pydantic's word for a kind of parameter
+        if location[:1] == ("space",):  # the third part is the tag of the union
             location = (*location[:2], *location[3:])
         place = ".".join(map(str, location))
         match fault["type"]:
             case "extra_forbidden":
-                found.append(f"{place}: unknown: there are {', '.join(_known(location))}")
+                found.append(f"{place}: unknown; valid names are {', '.join(_known(location))}")
             case "missing":
                 found.append(f"{place}: is missing")
             case "value_error":
@@ -281,7 +286,7 @@ def _problems(error: ValidationError) -> list[str]:
 
 
 def _known(location: Sequence[int | str]) -> list[str]:
-    """The names that could stand where an unknown one stands."""
+    """Return the valid names in the place of an unknown one."""
     models: dict[str, type[BaseModel]] = {
         "objective": Objective,
         "sampler": SamplerSettings,

@@ -1,8 +1,7 @@
-"""The memory of a sweep: every trial in an SQLite file, by optuna.
+"""The database of a sweep: every trial in an SQLite file, by optuna.
 
-A trial is asked for, reported on while it trains, and told how it ended; each is on disk at once.
-So a sweep that was killed finds its trials again, and those that were under way go on under their
-old numbers.
+New trials, their scores and their ends are written to disk at once. So a sweep that was killed
+finds its trials again, and resumes those that were running under their old numbers.
 """
 
 import warnings
@@ -25,69 +24,70 @@ if TYPE_CHECKING:
     import optuna
 
 SWEEPS: Final = "sweeps"
-"""The directory that holds the sweeps."""
+"""Default directory of all sweeps."""
 
 STUDY: Final = "study.sqlite3"
-"""Every trial, its parameters and scores: see `keisei.sweep.study`. optuna's own tools read it."""
+"""All trials with parameters and scores, readable by optuna's own tools."""
 
 TRIALS: Final = "trials"
-"""The runs, one per trial: ``keisei runs`` lists them."""
+"""Directory of the runs, one per trial: ``keisei runs`` lists them."""
 
 BEST: Final = "best.yaml"
-"""The best trial so far as a recipe."""
+"""Best trial so far as a recipe."""
 
 PLOT: Final = "scores.png"
-"""The scores, trial by trial."""
+"""Plot of the scores, trial by trial."""
 
 IN_USE: Final = "in-use.lock"
-"""Held by the process that directs the sweep."""
+"""File lock of the process that runs the sweep."""
 
-TRIALS_IN_USE: Final = "trials-in-use.lock"
-"""Shared by the processes that train."""
+LOCKS: Final = "locks"
+"""Directory of the file locks of the processes that train, one per trial."""
 
-OUTPUT: Final = "output.txt"
-"""In a trial's run: what its process wrote to the terminal that it has not."""
+NAME: Final = "keisei"
+"""Name of the only study in the file."""
+
+_ABOUT: Final = "keisei"
+"""Attribute of the study that describes what is searched."""
+
+_HALVING: Final = 2
+
+TrialState = Literal["running", "complete", "pruned", "failed"]
 
 
 def trial_directory(sweep_directory: Path, number: int) -> Path:
-    """The run of a trial."""
+    """Return the run directory of a trial."""
     return sweep_directory / TRIALS / f"trial-{number:04}"
 
 
-State = Literal["running", "complete", "pruned", "failed"]
-
-NAME: Final = "keisei"
-"""The name of the one study in the file."""
-
-_ABOUT: Final = "keisei"
-"""The study's attribute that says what is searched."""
-
-_HALVING: Final = 2
+def trial_lock(sweep_directory: Path, number: int) -> Path:
+    """Return the file lock of the process that trains a trial."""
+    return sweep_directory / LOCKS / f"trial-{number:04}.lock"
 
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What the study knows of a trial."""
+    """A trial as the study stores it."""
 
     number: int
-    state: State
+    state: TrialState
     parameters: Mapping[str, Value]
     score: float | None
-    """The result of a complete trial; of others, the last report if there was one."""
+    """Result of a complete trial; of others, the last reported score if there is one."""
 
     games: int = 0
-    """How many games the score of a complete trial is from."""
+    """Number of games behind the score of a complete trial."""
 
     reason: str = ""
     """Why it failed."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Return the trial as ``keisei sweep --json`` prints it."""
         return {**vars(self), "parameters": dict(self.parameters)}
 
 
 def import_optuna() -> Any:
-    """The optuna package; a `KeiseiError` that says how to get it where it is missing."""
+    """Return the optuna package; raises `KeiseiError` with instructions if it is missing."""
     try:
         import optuna
     except ImportError as error:
@@ -99,7 +99,7 @@ def import_optuna() -> Any:
 
 
 class OpenTrial:
-    """A trial that is under way."""
+    """A trial that has not ended."""
 
     def __init__(
         self, trial: "optuna.Trial", parameters: Mapping[str, Value], reported: Iterable[int]
@@ -110,24 +110,24 @@ class OpenTrial:
         self._reported = set(reported)
 
     def report(self, part: int, score: float) -> bool:
-        """Tell the score in a part of the run; returns whether to go on.
+        """Report the score in a part of the run; returns whether to prune the trial.
 
-        Each part counts once: a trial that was resumed may come by a second time.
+        Each part counts once: a trial that was resumed may report it a second time.
         """
         if part in self._reported:
-            return True
+            return False
         self._reported.add(part)
         self._trial.report(score, part)
-        return not self._trial.should_prune()
+        return self._trial.should_prune()
 
 
 class Study:
-    """The trials of a sweep, in the file of its directory."""
+    """The trials of a sweep, stored in its directory."""
 
     def __init__(self, sweep: Sweep, directory: Path) -> None:
         self._optuna = import_optuna()
         self._sweep = sweep
-        # The trials have a display of their own.
+        # The sweep has a display of its own.
         self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
         from sqlalchemy.engine import URL
 
@@ -147,57 +147,57 @@ class Study:
         self._require_same(directory)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._storage.remove_session()
         self._storage.engine.dispose()
 
     def records(self) -> list[TrialRecord]:
-        """All trials in the order of their numbers."""
+        """Return all trials in the order of their numbers."""
         return [_record(trial) for trial in self._study.get_trials(deepcopy=False)]
 
     def interrupted(self) -> list[int]:
-        """The numbers of trials that no one has told the end of."""
+        """Return the numbers of trials that have not ended."""
         return [record.number for record in self.records() if record.state == "running"]
 
     def best(self) -> TrialRecord | None:
-        """The complete trial with the highest score; None while there is none."""
+        """Return the complete trial with the highest score; None while there is none."""
         complete = [record for record in self.records() if record.state == "complete"]
         return max(complete, key=lambda record: record.score or 0.0, default=None)
 
     def ask(self) -> OpenTrial:
-        """A new trial."""
+        """Create a trial with new parameters."""
         self._study.sampler = self._sampler(len(self._study.get_trials(deepcopy=False)))
         return self._with_parameters(self._study.ask())
 
     def reopen(self, number: int) -> OpenTrial:
-        """A trial that an earlier session had under way."""
+        """Return a trial that was running in an earlier session."""
         self._study.sampler = self._sampler(number)
         study_id = self._storage.get_study_id_from_name(NAME)
         trial_id = self._storage.get_trial_id_from_study_id_trial_number(study_id, number)
         return self._with_parameters(self._optuna.Trial(self._study, trial_id))
 
     def complete(self, number: int, score: float, games: int) -> None:
-        """A trial has done all it should."""
+        """Store the score of a trial that has finished."""
         self._note(number, "games", games)
         self._study.tell(number, score)
 
     def prune(self, number: int) -> None:
-        """A trial was ended early."""
+        """Store that a trial was ended early."""
         self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED)
 
     def fail(self, number: int, reason: str) -> None:
-        """A trial has no score."""
+        """Store why a trial has no score."""
         self._note(number, "reason", reason)
         self._study.tell(number, state=self._optuna.trial.TrialState.FAIL)
 
     def importances(self) -> dict[str, float]:
-        """How much of what makes a good trial lies in each parameter, as shares; {} if untold.
+        """Return the importance of each parameter for a good score, as shares; {} if unknown.
 
-        PED-ANOVA (Watanabe, Bansal and Hutter, 2023), which needs a handful of complete trials.
+        Uses PED-ANOVA (Watanabe, Bansal and Hutter, 2023), which needs several complete trials.
         """
         importance = self._optuna.importance
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it is called experimental
+            warnings.simplefilter("ignore")  # optuna calls it experimental
             try:
                 found = importance.get_param_importances(
                     self._study, evaluator=importance.PedAnovaImportanceEvaluator()
@@ -207,7 +207,7 @@ class Study:
         return {path: float(share) for path, share in found.items()}
 
     def _with_parameters(self, trial: "optuna.Trial") -> OpenTrial:
-        """What a trial has been given already stays: a kill may have left it with a part."""
+        """Give a trial its parameters; those that it already has, perhaps not all, stay."""
         parameters: dict[str, Value] = {}
         for path, parameter in self._sweep.space.items():
             if isinstance(parameter, Choices):
@@ -227,10 +227,10 @@ class Study:
         return OpenTrial(trial, parameters, known.intermediate_values)
 
     def _sampler(self, number: int) -> "optuna.samplers.BaseSampler":
-        """The sampler of one trial.
+        """Return the sampler of one trial.
 
-        Its seed depends on the number: one seed for the sweep would draw the first trials again
-        after each resume.
+        Its seed depends on the trial's number: a single seed for the sweep would draw the first
+        trials again after each resume.
         """
         import numpy as np
 
@@ -256,7 +256,7 @@ class Study:
         self._storage.set_trial_user_attr(trial_id, name, value)
 
     def _require_same(self, directory: Path) -> None:
-        """Scores can only be compared if they were searched for in the same way."""
+        """Refuse to continue with other settings: the scores could not be compared."""
         now = _about(self._sweep)
         before = self._study.user_attrs.get(_ABOUT)
         if before is None:
@@ -265,22 +265,22 @@ class Study:
         problems = [
             f"{path}: was {shown(before.get(path))}, is now {shown(now.get(path))}"
             for path in dict.fromkeys((*before, *now))
-            # Fields that came with another version of Keisei are no change.
+            # Fields that only one version of Keisei knows do not count as changes.
             if before.get(path) != now.get(path)
             and (not path.startswith("settings: ") or (path in before and path in now))
         ]
         if problems:
             raise ConfigError(
                 [
-                    f"{directory} holds trials of another search; take it back, or begin another "
-                    "sweep with --name",
+                    f"{directory} holds trials of another search; undo the change, or start "
+                    "another sweep with --name",
                     *problems,
                 ]
             )
 
 
 def _about(sweep: Sweep) -> dict[str, Any]:
-    """What must not change between two sessions of a sweep, by name."""
+    """Return by name what must not change between two sessions of a sweep."""
     searched = {f"space: {path}": str(parameter) for path, parameter in sweep.space.items()}
     settings = {
         f"settings: {section}.{field}": value
@@ -292,7 +292,7 @@ def _about(sweep: Sweep) -> dict[str, Any]:
 
 
 def _pruner(optuna: Any, settings: PrunerSettings) -> Any:
-    """The pruner; its steps are the parts of a run."""
+    """Return the pruner, whose steps are the parts of a run."""
     match settings.kind:
         case "off":
             return optuna.pruners.NopPruner()
@@ -306,7 +306,7 @@ def _pruner(optuna: Any, settings: PrunerSettings) -> Any:
 
 
 def _record(trial: "optuna.trial.FrozenTrial") -> TrialRecord:
-    states: dict[str, State] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
+    states: dict[str, TrialState] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
     score = trial.value
     if trial.state.name != "COMPLETE":
         reports = trial.intermediate_values

@@ -1,8 +1,8 @@
-"""Sweeps that Weights & Biases directs: the same space, the same trials, its choice of values.
+"""Sweeps directed by Weights & Biases: the same space and trials, but its choice of values.
 
-`sweep_definition` says to Weights & Biases what is searched. An agent asks it for values, trains a
-trial with them, and sends the curves; as many agents as there are machines can work on one sweep.
-The package is handed in, so tests (and you) can pass another one.
+`sweep_definition` describes the search space to Weights & Biases. An agent requests values, trains
+a trial with them, and sends the curves; any number of agents can work on one sweep. The package
+``wandb`` is an argument, so that tests can pass a fake.
 """
 
 import time
@@ -17,22 +17,23 @@ from keisei.sweep.space import (
     Sweep,
     Value,
 )
-from keisei.sweep.study import TRIALS_IN_USE
+from keisei.sweep.study import LOCKS
 from keisei.sweep.trial import TrialProcess, share_of_machine
 from keisei.system import make_directory
 from keisei.training.wandb_tracker import TIMESTEP
 
 METRIC: Final = "score"
-"""The objective as Weights & Biases knows it."""
+"""Name of the objective at Weights & Biases."""
 
 AGENT_RUNS: Final = "wandb-runs"
-"""The runs of agents, in the directory of the sweep, each by the id it has there."""
+"""Directory of the agents' runs in that of the sweep, each named by its id."""
 
-LOOK_SECONDS: Final = 1.0
+POLL_INTERVAL: Final = 1.0
+"""Seconds between two reads of the trial's journal."""
 
 
 def sweep_definition(sweep: Sweep, name: str) -> dict[str, Any]:
-    """The sweep as ``wandb sweep`` takes it."""
+    """Return the sweep as ``wandb sweep`` takes it."""
     return {
         "name": name,
         "method": "bayes" if sweep.sampler.kind == "tpe" else "random",
@@ -60,7 +61,7 @@ def _definition(parameter: Range | Choices) -> dict[str, Any]:
 def run_agent(
     sweep: Sweep, directory: Path, wandb: Any, *, sweep_id: str, count: int | None = None
 ) -> None:
-    """Train what Weights & Biases asks for, up to `count` trials; `wandb` is the package.
+    """Train the trials that Weights & Biases requests, up to `count`; `wandb` is the package.
 
     `sweep_id` is ``ENTITY/PROJECT/ID``, ``PROJECT/ID`` or ``ID``.
     """
@@ -69,7 +70,7 @@ def run_agent(
 
 
 def train_one(sweep: Sweep, directory: Path, wandb: Any) -> None:
-    """One trial: its values come from Weights & Biases, its curves and its score go there."""
+    """Train one trial with values from Weights & Biases, and send its curves and score."""
     make_directory(directory)
     run = wandb.init(dir=str(directory), settings={"console": "off", "silent": True})
     exit_code = 1
@@ -83,27 +84,27 @@ def train_one(sweep: Sweep, directory: Path, wandb: Any) -> None:
 def _train(sweep: Sweep, directory: Path, run: Any) -> None:
     flags = share_of_machine(sweep.config(), sweep.side_by_side)
     names = {"run.root": str(directory / AGENT_RUNS), "run.name": str(run.id)}
-    # The curves are sent from here: a second tracker would begin a second run there.
+    # The curves are sent from here: a second tracker would start a second run there.
     config = sweep.config(
         _parameters(sweep, run.config), {**flags, **names, "logging.wandb": "off"}
     )
     run.define_metric(TIMESTEP)
     run.define_metric("*", step_metric=TIMESTEP)
-    trial = TrialProcess(config, directory / TRIALS_IN_USE, sweep.objective.against)
+    lock = directory / LOCKS / f"{run.id}.lock"
+    trial = TrialProcess(config, lock, sweep.objective.against)
     try:
-        sent = 0
+        timestep = 0
         has_ended = False
         while not has_ended:
             has_ended = trial.has_ended()
-            entries = trial.entries()
-            for entry in entries[sent:]:
+            for entry in trial.read():
+                timestep = entry.timestep
                 if entry.metrics:
                     run.log({**entry.metrics, TIMESTEP: entry.timestep, "update": entry.update})
-            sent = len(entries)
             if not has_ended:
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_INTERVAL)
         result = trial.result()
-        run.log({METRIC: result.score, TIMESTEP: trial.entries()[-1].timestep})
+        run.log({METRIC: result.score, TIMESTEP: timestep})
     finally:
         trial.close()
 
@@ -112,7 +113,7 @@ def _parameters(sweep: Sweep, given: Mapping[str, Any]) -> dict[str, Value]:
     missing = [path for path in sweep.space if path not in given]
     if missing:
         raise KeiseiError(
-            f"Weights & Biases gave no value for {', '.join(missing)}: its sweep is of another "
+            f"Weights & Biases gave no value for {', '.join(missing)}: its sweep has another "
             "space; `keisei sweep SPACE.yaml --wandb-config` prints the right definition"
         )
     return {path: parameter.stored(given[path]) for path, parameter in sweep.space.items()}

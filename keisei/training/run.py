@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
-from keisei.callbacks import Callback, EventBus, load_plugin
+from keisei.callbacks import Callback, EventBus, StepEnd, TrainingEnd, TrainingStart, load_plugin
 from keisei.checkpoints.store import load_newest
 from keisei.config import save_config
 from keisei.config_schema import AppConfig
@@ -21,10 +21,9 @@ from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.spec import make_player
-from keisei.ppo.learner import Ranks, require_launched
+from keisei.ppo.learner import Ranks, UpdateProfiler, require_launched
 from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.system import InterruptFlag
-from keisei.training.profiling import PROFILE, Profiler
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
 from keisei.training.writers import (
@@ -35,6 +34,33 @@ from keisei.training.writers import (
 )
 
 logger = logging.getLogger(__name__)
+
+PROFILE: Final = "profile"
+"""The directory of a run that the traces go to."""
+
+
+class Profiler(Callback):
+    """Starts, steps and stops a profiler with the updates of a run."""
+
+    def __init__(self, profiler: UpdateProfiler) -> None:
+        self._profiler = profiler
+        self._is_running = False
+
+    def on_training_start(self, event: TrainingStart) -> None:
+        """Start before the first update."""
+        self._profiler.start()
+        self._is_running = True
+
+    def on_step_end(self, event: StepEnd) -> None:
+        """Count an update."""
+        if self._is_running:
+            self._profiler.step()
+
+    def on_training_end(self, event: TrainingEnd) -> None:
+        """Stop, whether anything was recorded or not."""
+        if self._is_running:
+            self._profiler.stop()
+            self._is_running = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +74,7 @@ class RunSummary:
     seconds: float
     scores: dict[str, Score]
     manner: str
-    """How the network played in the evaluation, such as ``by its policy, ...``."""
+    """Way the network chose its moves in the evaluation: see `manner_of_play`."""
 
     is_first: bool = True
     """Whether this is the first learner, which prints the summary for all."""

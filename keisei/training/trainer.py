@@ -29,8 +29,15 @@ from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.score import Score
 from keisei.ppo.buffer import ExperienceBuffer
-from keisei.ppo.learner import LearnSettings, RankLostError, Ranks, make_learner
-from keisei.ppo.schedules import fading, schedule_fraction, scheduled
+from keisei.ppo.learner import (
+    LearnSettings,
+    RankLostError,
+    Ranks,
+    fading,
+    make_learner,
+    schedule_fraction,
+    scheduled,
+)
 from keisei.run_files import CHECKPOINTS, PAUSE
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import (

@@ -168,11 +168,11 @@ class Engine:
                     self._writer.send(self._pending_readyok.pop())
 
     def _set_option(self, rest: str) -> None:
-        words = rest.split(maxsplit=1)
-        if len(words) < 2 or words[0] != "name":
+        arguments = rest.split(maxsplit=1)
+        if len(arguments) < 2 or arguments[0] != "name":
             self._writer.send_info(f"setoption {quoted(rest)}: expected name NAME value VALUE")
             return
-        name, _, value = words[1].partition(" value ")
+        name, _, value = arguments[1].partition(" value ")
         try:
             self._settings = self._settings.with_option(name.strip(), value.strip())
         except OptionError as error:

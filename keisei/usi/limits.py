@@ -102,18 +102,18 @@ def _without_delay(seconds: float, delay: float) -> float:
     return seconds - min(delay, seconds / 2)
 
 
-def parse_go(words: Sequence[str]) -> tuple[SearchLimits, list[str]]:
+def parse_go(arguments: Sequence[str]) -> tuple[SearchLimits, list[str]]:
     """Parse the arguments of ``go``; return the limits and the unknown arguments."""
     found: dict[str, int | bool | tuple[str, ...]] = {}
     unknown: list[str] = []
     place = 0
-    while place < len(words):
-        word = words[place]
+    while place < len(arguments):
+        argument = arguments[place]
         place += 1
-        following = words[place] if place < len(words) else ""
-        if word in ("infinite", "ponder"):
-            found[word] = True
-        elif word == "mate":
+        following = arguments[place] if place < len(arguments) else ""
+        if argument in ("infinite", "ponder"):
+            found[argument] = True
+        elif argument == "mate":
             found["mate"] = True
             if following == "infinite" or _number(following) is not None:
                 place += 1
@@ -121,17 +121,17 @@ def parse_go(words: Sequence[str]) -> tuple[SearchLimits, list[str]]:
                     found["infinite"] = True
                 else:
                     found["move_time"] = _number(following) or 0
-        elif word == "searchmoves":
+        elif argument == "searchmoves":
             moves = []
-            while place < len(words) and words[place] not in _KEYWORDS:
-                moves.append(words[place])
+            while place < len(arguments) and arguments[place] not in _KEYWORDS:
+                moves.append(arguments[place])
                 place += 1
             found["moves"] = tuple(moves)
-        elif word in _NUMBERS and (number := _number(following)) is not None:
-            found[_NUMBERS[word]] = number
+        elif argument in _NUMBERS and (number := _number(following)) is not None:
+            found[_NUMBERS[argument]] = number
             place += 1
         else:
-            unknown.append(word)
+            unknown.append(argument)
     return SearchLimits(**found), unknown  # type: ignore[arg-type]  # each field gets its own type
 
 

@@ -73,10 +73,10 @@ class Option(NamedTuple):
     def read(self, value: str) -> int | bool | DeclarationRule:
         """Parse a value."""
         if self.choices:
-            for word, meaning in self.choices:
-                if word.casefold() == value.casefold():
+            for label, meaning in self.choices:
+                if label.casefold() == value.casefold():
                     return meaning
-            wanted = ", ".join(word for word, _ in self.choices)
+            wanted = ", ".join(label for label, _ in self.choices)
             raise OptionError(f"option {self.name} can't be {value!r}, it takes {wanted}")
         if self.limits is None:
             if value not in ("true", "false"):
@@ -96,9 +96,9 @@ class Option(NamedTuple):
         """Return the ``option`` line."""
         head = f"option name {self.name} type"
         if self.choices:
-            words = " ".join(f"var {word}" for word, _ in self.choices)
-            now = next(word for word, meaning in self.choices if meaning is default)
-            return f"{head} combo default {now} {words}"
+            choices = " ".join(f"var {label}" for label, _ in self.choices)
+            now = next(label for label, meaning in self.choices if meaning is default)
+            return f"{head} combo default {now} {choices}"
         if self.limits is None:
             return f"{head} check default {'true' if default else 'false'}"
         return f"{head} spin default {default} min {self.limits[0]} max {self.limits[1]}"

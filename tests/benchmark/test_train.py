@@ -60,16 +60,16 @@ def test_steps_updates_and_paths_are_measured() -> None:
 
 
 def test_a_precision_that_is_safe_is_measured_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+    measured: list[list[str]] = []
 
     def measure_paths(*_: object, paths: list[ExecutionPath], **__: object) -> list[object]:
-        asked.append([path.name for path in paths])
+        measured.append([path.name for path in paths])
         return []
 
     monkeypatch.setattr(train, "measure_paths", measure_paths)
     monkeypatch.setattr(train, "probe_precision", lambda *_: Probe(1.5, ""))
     measure_training(tiny_config("device.torch_threads=2"), LITTLE)
-    assert asked == [
+    assert measured == [
         ["inference_mode + channels_last", "the same, one thread", "channels_last, bfloat16"]
     ]
 

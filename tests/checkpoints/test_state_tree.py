@@ -118,7 +118,10 @@ def test_hostile_json_is_refused_or_harmless(tree: object, dtype: object, shape:
         {"$array": name, "dtype": dtype, "shape": shape} for name in ("bytes", "floats")
     )
     for each in (tree, of_bytes, of_floats):
-        arrays = {"bytes": np.full(8, 2, np.uint8), "floats": np.zeros((1, 2), np.float32)}
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "bytes": np.full(8, 2, np.uint8),
+            "floats": np.zeros((1, 2), np.float32),
+        }
         try:
             value = unflatten(each, arrays)
         except ValueError:

@@ -309,7 +309,7 @@ def test_what_is_no_checkpoint_is_said_to_be_none(tmp_path: Path) -> None:
         ({"timestep": -1}, "not a valid manifest"),
         ({"timestep": "1"}, "not a valid manifest"),
         ({"files": {}}, "does not list config.json"),
-        ({"files": {"../../secret": {"size": 1, "sha256": ""}}}, "files that no checkpoint has"),
+        ({"files": {"../../secret": {"size": 1, "sha256": ""}}}, "lists unknown files"),
     ],
 )
 def test_manifests_that_cannot_be(tmp_path: Path, change: dict[str, Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""``keisei export``: what is written, and what is refused before anything is."""
+"""``keisei export``: files that are written, and mistakes that are refused first."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(run: Path, folder: Path)
     target = folder / "mine@128.onnx"
     target.write_text("precious")
     for arguments in ([], ["--output", "mine@128.onnx"]):
-        with pytest.raises(KeiseiError, match="is there already; --force replaces it"):
+        with pytest.raises(KeiseiError, match="already exists; --force replaces it"):
             invoke(export, str(run), *arguments)
     assert target.read_text() == "precious"
     assert invoke(export, str(run), "--force").exit_code == 0
@@ -52,8 +52,8 @@ def test_a_file_that_is_there_is_replaced_only_by_force(run: Path, folder: Path)
     ("arguments", "message"),
     [
         (["nobody"], "there is no run or checkpoint nobody"),
-        (["nobody", "--output", "mine.pt"], r"mine\.pt: an ONNX file ends in \.onnx"),
-        (["nobody", "--output", "mine"], r"mine: an ONNX file ends in \.onnx"),
+        (["nobody", "--output", "mine.pt"], r"mine\.pt: an ONNX file must end in \.onnx"),
+        (["nobody", "--output", "mine"], r"mine: an ONNX file must end in \.onnx"),
     ],
 )
 def test_what_is_refused(arguments: list[str], message: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`keisei play`: which way it plays, and what it says where it can't."""
+"""`keisei play`: in the browser or the terminal, and its error messages."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from keisei.web.play.pages import PlaySettings
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PlaySettings, dict[str, Any]]]:
-    """What would be served: settings and where."""
+    """Records the settings and the address that would be served."""
     calls: list[tuple[PlaySettings, dict[str, Any]]] = []
     monkeypatch.setattr(
         pages, "serve_play", lambda settings, **where: calls.append((settings, where))

@@ -57,7 +57,7 @@ def test_machines_get_json(root: Path) -> None:
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:
-    assert keisei_runs(str(tmp_path)).stdout == f"There is no run in {tmp_path}.\n"
+    assert keisei_runs(str(tmp_path)).stdout == f"There are no runs in {tmp_path}.\n"
     with pytest.raises(KeiseiError, match="there is no directory"):
         keisei_runs(str(tmp_path / "missing"))
 

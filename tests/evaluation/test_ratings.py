@@ -20,7 +20,7 @@ from keisei.evaluation.score import elo_difference
 
 
 def probabilities(difference: float, first_move: float, log_draw: float) -> list[float]:
-    """Of Black's win, of a draw, of White's win; in points of Elo."""
+    """Return the probabilities of Black's win, a draw and White's win, from Elo points."""
     x = (difference + first_move) / ELO_PER_UNIT
     weights = [math.exp(x / 2), math.exp(log_draw), math.exp(-x / 2)]
     return [weight / sum(weights) for weight in weights]

@@ -31,7 +31,7 @@ USUAL = Conditions()
 
 @dataclass
 class Nobody:
-    """A player who is only written about."""
+    """A player without moves."""
 
     name: str
     identity: str

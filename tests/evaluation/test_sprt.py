@@ -70,7 +70,7 @@ def simulated_verdicts(test: Sprt, elo: float, *, draw_rate: float, trials: int)
 @pytest.mark.parametrize(("elo", "wrong"), [(0.0, Verdict.H1), (50.0, Verdict.H0)])
 def test_errors_are_as_rare_as_promised(elo: float, wrong: Verdict, draw_rate: float) -> None:
     verdicts = simulated_verdicts(Sprt(0.0, 50.0), elo, draw_rate=draw_rate, trials=1_500)
-    # Three standard deviations of so many trials above the promise.
+    # Three standard deviations above the promised error rate.
     allowed = ERROR_RATE + 3 * math.sqrt(ERROR_RATE * (1 - ERROR_RATE) / 1_500)
     assert 0.0 < verdicts.count(wrong) / 1_500 < allowed
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keisei.ppo.advantages import shaped_rewards, two_player_advantages
+from keisei.ppo.buffer import shaped_rewards, two_player_advantages
 
 Array = npt.NDArray[np.float64]
 

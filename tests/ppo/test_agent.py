@@ -12,10 +12,10 @@ import torch
 from keisei.checkpoints.store import load_checkpoint, save_checkpoint
 from keisei.errors import KeiseiError
 from keisei.network.towers.device import Compute
-from keisei.network.towers.heads import legal_log_probs
+from keisei.network.towers.model import legal_log_probs
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import LearnSettings, TrainingDivergedError
-from keisei.ppo.minibatch import Minibatch, MinibatchMaker
+from keisei.ppo.losses import Minibatch, MinibatchMaker
 from tests.checkpoints.states import same
 from tests.ppo.practice import Practice, played, tiny_agent
 

@@ -15,7 +15,7 @@ from keisei.ppo.agent import PPOAgent
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.distributed import TorchRanks
 from keisei.ppo.learner import LearnSettings, Ranks, require_launched
-from keisei.ppo.minibatch import Minibatch
+from keisei.ppo.losses import Minibatch
 from tests.ppo.practice import Practice
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
 from tests.tiny import tiny_config

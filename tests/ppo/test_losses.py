@@ -7,7 +7,7 @@ from torch import Tensor
 
 from keisei.constants import NUM_ACTIONS
 from keisei.network.predictor import sample_policy
-from keisei.network.towers.heads import legal_log_probs
+from keisei.network.towers.model import legal_log_probs
 from keisei.ppo.losses import (
     LossWeights,
     entropy,

@@ -2,9 +2,8 @@
 
 import pytest
 
-from keisei.ppo import resources
-from keisei.ppo.learner import Ranks
-from keisei.ppo.resources import learner_threads, number_of_workers
+from keisei.ppo import learner as resources
+from keisei.ppo.learner import Ranks, learner_threads, number_of_workers
 from tests.tiny import tiny_config
 
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from keisei.ppo.schedules import (
+from keisei.ppo.learner import (
     PATIENCE,
     fading,
     schedule_fraction,

@@ -8,7 +8,12 @@ import pytest
 import torch
 
 from keisei.errors import KeiseiError
-from keisei.ppo.torch_state import restore_torch_rng, to_arrays, to_tensors, torch_rng_state
+from keisei.ppo.torch_state import (
+    restore_torch_rng,
+    to_arrays,
+    to_tensors,
+    torch_rng_state,
+)
 from tests.checkpoints.states import same
 from tests.checkpoints.test_state_tree import round_trip
 

@@ -19,7 +19,7 @@ SPACE: dict[str, Any] = {
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """A tiny sweep as its file says it."""
+    """Return a tiny sweep as the content of its file."""
     fixed: dict[str, Any] = dict(setting.split("=", 1) for setting in TINY)
     fixed |= {"evaluation.interval": 1, "evaluation.games": 2, "evaluation.opponents": ["random"]}
     fixed |= {"logging.tensorboard": False, "logging.sample_games": 0}
@@ -47,7 +47,7 @@ def small_sweep(folder: Path, **changes: Any) -> Sweep:
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Has trials not trained but pretended, by `tests.sweep.stub_trial`, in some way."""
-    monkeypatch.setattr(trial, "PROCESS", "tests.sweep.stub_trial")
+    """Replaces the process of trials by `tests.sweep.stub_trial`, which behaves in some way."""
+    monkeypatch.setattr(trial, "MODULE", "tests.sweep.stub_trial")
     monkeypatch.setenv("STUB", "")
     return lambda behaviour: monkeypatch.setenv("STUB", behaviour)

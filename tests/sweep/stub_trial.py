@@ -1,6 +1,6 @@
-"""Takes the place of `keisei.sweep.trial_main`: writes a journal without training anything.
+"""Takes the place of `keisei.sweep.trial`: writes a journal without training anything.
 
-Its score is ``ppo.entropy``, so that a test says by the space what comes out.
+Its score is ``ppo.entropy``, so that the space of a test decides the result.
 """
 
 import json
@@ -11,9 +11,10 @@ import threading
 import time
 from pathlib import Path
 
+from filelock import FileLock
+
 from keisei.run_files import CHECKPOINTS, CONFIG, METRICS
 from keisei.runs import journal
-from keisei.sweep.locks import FileLock
 
 TOTAL = 100
 
@@ -22,7 +23,7 @@ def main() -> None:
     last_resort = threading.Timer(60.0, os._exit, (3,))  # a test that forgets us must not hang
     last_resort.daemon = True
     last_resort.start()
-    with FileLock(Path(sys.argv[1]), shared=True, patience=10.0):
+    with FileLock(sys.argv[1], timeout=10.0):
         line = b""
         while not line.endswith(b"\n"):
             line += os.read(0, 65_536)

@@ -1,29 +1,28 @@
 """A sweep from its first trial to its recipe; the trials only pretend to train."""
 
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from keisei.config import load_config
 from keisei.runs.history import History
-from keisei.sweep.locks import FileLock, LockedError
-from keisei.sweep.runner import (
-    SweepProgress,
-    SweepSummary,
-    TooManyFailuresError,
-    run_sweep,
-)
+from keisei.sweep import runner
+from keisei.sweep.runner import LockedError, TooManyFailuresError, run_sweep
 from keisei.sweep.study import (
     BEST,
     IN_USE,
     PLOT,
     TrialRecord,
     trial_directory,
+    trial_lock,
 )
-from keisei.sweep.sweep_results import best_recipe
+from keisei.sweep.summary import SweepProgress, SweepSummary, best_recipe
 from keisei.system import InterruptFlag
 from tests.sweep.small_sweeps import small_sweep, stub
 
@@ -92,7 +91,7 @@ def test_too_many_failures_in_a_row_end_the_sweep(stub: Stub, tmp_path: Path) ->
 
 
 @posix_only
-def test_a_killed_trial_says_so(stub: Stub, tmp_path: Path) -> None:
+def test_a_killed_trial_has_a_reason(stub: Stub, tmp_path: Path) -> None:
     stub("kill")
     with pytest.raises(TooManyFailuresError, match="ended by SIGKILL: perhaps memory ran out"):
         run(tmp_path, failures_in_a_row=1)
@@ -118,17 +117,17 @@ def test_trials_that_do_badly_are_ended_early(stub: Stub, tmp_path: Path) -> Non
     assert history.end.reason == "interrupted"  # asked, not killed
 
 
-def test_an_interrupted_sweep_goes_on_with_the_same_trials(stub: Stub, tmp_path: Path) -> None:
+def test_an_interrupted_sweep_resumes_the_same_trials(stub: Stub, tmp_path: Path) -> None:
     stub("wait")
     interrupt = InterruptFlag()
 
-    def end_when_both_are_under_way(progress: SweepProgress) -> None:
-        if [share > 0.7 for share in progress.done.values()] == [True, True]:
+    def stop_when_both_are_running(progress: SweepProgress) -> None:
+        if [share > 0.7 for share in progress.fractions_done.values()] == [True, True]:
             interrupt.is_set = True
 
     first = run(
         tmp_path, trials=3, side_by_side=2, interrupt=interrupt,
-        on_change=end_when_both_are_under_way,
+        on_change=stop_when_both_are_running,
     )  # fmt: skip
     assert first.is_interrupted
     assert states(first) == ["running", "running"]
@@ -140,7 +139,7 @@ def test_an_interrupted_sweep_goes_on_with_the_same_trials(stub: Stub, tmp_path:
         assert len(History.read(trial_directory(second.directory, after.number)).starts) == 2
 
 
-def test_a_trial_without_a_checkpoint_begins_anew(stub: Stub, tmp_path: Path) -> None:
+def test_a_trial_without_a_checkpoint_starts_from_scratch(stub: Stub, tmp_path: Path) -> None:
     left = trial_directory(tmp_path / "sweep", 0)
     left.mkdir(parents=True)
     (left / "config.json").write_text("half a file", encoding="utf-8")
@@ -158,7 +157,57 @@ def test_two_processes_cannot_run_one_sweep(stub: Stub, tmp_path: Path) -> None:
         run(tmp_path)
 
 
-def test_what_a_recipe_says_is_read_back(tmp_path: Path) -> None:
+HOLD = """
+import sys
+from filelock import FileLock
+with FileLock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder_of(lock: Path) -> "subprocess.Popen[bytes]":
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    process = subprocess.Popen(
+        (sys.executable, "-c", HOLD, str(lock)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    return process
+
+
+def test_a_killed_process_does_not_keep_its_lock(stub: Stub, tmp_path: Path) -> None:
+    with holder_of(tmp_path / "sweep" / IN_USE) as holder:
+        with pytest.raises(LockedError, match="another process runs the sweep in"):
+            run(tmp_path)
+        holder.kill()
+    assert states(run(tmp_path, trials=1)) == ["complete"]
+
+
+def test_a_resumed_sweep_waits_for_the_trials_of_a_killed_one(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub("wait")
+    interrupt = InterruptFlag()
+
+    def stop_when_running(progress: SweepProgress) -> None:
+        if any(share > 0.7 for share in progress.fractions_done.values()):
+            interrupt.is_set = True
+
+    run(tmp_path, trials=1, interrupt=interrupt, on_change=stop_when_running)
+    stub("")
+    with holder_of(trial_lock(tmp_path / "sweep", 0)) as orphan:
+        with monkeypatch.context() as patch:
+            patch.setattr(runner, "STOP_TIMEOUT", 0.1)
+            with pytest.raises(LockedError, match="trial 0 of an earlier session is still"):
+                run(tmp_path, trials=1)
+        end = threading.Timer(0.5, orphan.kill)
+        end.start()
+        assert states(run(tmp_path, trials=1)) == ["complete"]
+        assert orphan.wait() != 0
+
+
+def test_a_recipe_can_be_read_back(tmp_path: Path) -> None:
     odd = {
         "evaluation.opponents": ["random", "usi:my engine,depth=3", 'a "quoted" one'],
         "run.start_from": "none",

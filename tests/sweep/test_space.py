@@ -101,14 +101,14 @@ def test_ranges_in_words(parameter: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"trails": 3}, "trails: unknown: there are base, trials,"),
+        ({"trails": 3}, "trails: unknown; valid names are base, trials,"),
         ({"trials": 0}, "trials: 0 is not allowed: should be greater than 0"),
         ({"trials": "many"}, "trials: many is not allowed: should be a whole number"),
         ({"space": {}}, "space: {} is not allowed"),
         ({"space": {"ppo.gamma": 3}}, "space.ppo.gamma: 3 is not allowed: should be settings"),
         ({"space": {"ppo.gamma": {"low": 0.5}}}, "space.ppo.gamma.high: is missing"),
         ({"space": {"ppo.gamma": {"low": "x", "high": 1}}}, "ppo.gamma.low: x is not allowed"),
-        ({"space": {"ppo.gamma": {"low": 0, "high": 1, "lg": 1}}}, "lg: unknown: there are low,"),
+        ({"space": {"ppo.gamma": {"low": 0, "high": 1, "lg": 1}}}, "lg: unknown; valid names are"),
         ({"space": {"ppo.gamma": {"low": 0.9, "high": 0.5}}}, "0.9 should be less than high 0.5"),
         ({"space": {"ppo.gamma": {"low": 0, "high": 1, "log": True}}}, "log needs a low greater"),
         (
@@ -135,19 +135,19 @@ def test_ranges_in_words(parameter: dict[str, Any], words: str) -> None:
             {"space": {"model.activation": {"choices": ["relu", "rely"]}}},
             "space: model.activation: rely is not allowed: should be 'relu', 'silu', 'gelu' or",
         ),
-        ({"space": {"ppo.mirror": {"low": 0, "high": 1}}}, "ppo.mirror: is no number: write cho"),
+        ({"space": {"ppo.mirror": {"low": 0, "high": 1}}}, "ppo.mirror: is not a number; use cho"),
         ({"space": {"ppo.epochs": {"low": 1.5, "high": 3}}}, "low should be a whole number"),
         (
             {"space": {"ppo.epochs": {"low": 1, "high": 3, "int": False}}},
             "takes whole numbers: int should be true",
         ),
-        ({"space": {"run.name": {"choices": ["a", "b"]}}}, "run.name: is given by the sweep"),
-        ({"set": {"run": {"root": "elsewhere"}}}, "run.root: is given by the sweep"),
-        ({"set": {"ppo": {"epochs": 2}}}, "ppo.epochs: is set and searched"),
+        ({"space": {"run.name": {"choices": ["a", "b"]}}}, "run.name: is set by the sweep"),
+        ({"set": {"run": {"root": "elsewhere"}}}, "run.root: is set by the sweep"),
+        ({"set": {"ppo": {"epochs": 2}}}, "ppo.epochs: is both set and searched"),
         ({"objective": {"against": "tanuki"}}, "tanuki is not among evaluation.opponents"),
         (
             {"set": {"evaluation.interval": 0}, "pruner": {"kind": "median"}},
-            "pruner: there is nothing to prune by",
+            "pruner: without evaluations during training",
         ),
         (
             {"space": {
@@ -207,13 +207,13 @@ def test_what_only_training_would_notice_is_refused(
         require_set_up(sweep)
 
 
-def test_files_that_are_no_space(tmp_path: Path) -> None:
-    with pytest.raises(FileAccessError, match="the spaces that come with Keisei are quickstart"):
+def test_files_that_are_not_a_space(tmp_path: Path) -> None:
+    with pytest.raises(FileAccessError, match="the search spaces that come with Keisei are"):
         load_space(tmp_path / "nothing.yaml")
     path = tmp_path / "list.yaml"
     path.write_text("- one", encoding="utf-8")
     with pytest.raises(ConfigError, match="should be settings of a sweep"):
         load_space(path)
     path.write_text("trials: 3\ntrials: 4", encoding="utf-8")
-    with pytest.raises(ConfigError, match="line 2, column 1: trials is there twice"):
+    with pytest.raises(ConfigError, match="line 2, column 1: duplicate key trials"):
         load_space(path)

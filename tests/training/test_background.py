@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 PROGRESS = Progress(timestep=64, total_timesteps=192, update=1, games=2, seconds=3.0)
 IN_BACKGROUND = ("evaluation.background=on", "evaluation.interval=1", "evaluation.games=4")
 AFTER_UPDATE_2 = (*IN_BACKGROUND, "evaluation.interval=2")
-"""One evaluation on the way, in a run of three updates."""
+"""One evaluation during a run of three updates."""
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL, no niceness")
 
@@ -204,7 +204,7 @@ def test_a_missing_or_broken_answer_is_reported(
     stub(behaviour)
     if behaviour == "hangs":
         monkeypatch.setattr(background, "EVALUATION_TIMEOUT", 0.5)
-        monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+        monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     trainer = tiny_trainer(tmp_path)
     with BackgroundEvaluation(trainer.config, tmp_path) as evaluation:
         submit(evaluation, trainer, 7)
@@ -237,7 +237,7 @@ def test_nothing_is_left_behind(
     ending: str,
 ) -> None:
     stub("hangs")
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(background, "SHUTDOWN_TIMEOUT", -1.0)
     left = tmp_path / "evaluating" / "update-1-of-a-killed-session"
     left.mkdir(parents=True)
     flag = InterruptFlag()

@@ -28,12 +28,11 @@ from keisei.errors import KeiseiError
 from keisei.network.towers import device as device_module
 from keisei.network.towers.device import learner_device
 from keisei.ppo import distributed as ranks_module
-from keisei.ppo import resources
+from keisei.ppo import learner as resources
 from keisei.ppo.agent import make_agent
 from keisei.ppo.buffer import Experience
 from keisei.ppo.distributed import process_group
-from keisei.ppo.learner import RankLostError, Ranks
-from keisei.ppo.resources import learner_threads, number_of_workers
+from keisei.ppo.learner import RankLostError, Ranks, learner_threads, number_of_workers
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 from keisei.system import InterruptFlag, module_environment

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from keisei.runs.run_files import PAUSE
+from keisei.callbacks import Callback, EventBus, StepEnd
+from keisei.run_files import PAUSE
 from keisei.selfplay import source
 from keisei.selfplay.source import PauseFile
+from keisei.system import InterruptFlag
 from keisei.training import trainer as trainer_module
-from keisei.training.callbacks import Callback, EventBus, StepEnd
-from keisei.training.interrupt import InterruptFlag
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import make_ranks, run_all
 from tests.tiny import tiny_config, tiny_trainer
@@ -41,9 +41,7 @@ class PauseAfterFirstStep(Callback):
             threading.Timer(PAUSED_SECONDS, self.act).start()
 
 
-def test_the_file_is_looked_at_once_in_a_while(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_is_checked_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     monkeypatch.setattr(source, "PAUSE_INTERVAL", 1.0)
@@ -51,7 +49,7 @@ def test_the_file_is_looked_at_once_in_a_while(
     pause = PauseFile(path)
     assert not pause.is_set()
     path.touch()
-    assert not pause.is_set(), "it looked less than a second ago"
+    assert not pause.is_set(), "it was checked less than a second ago"
     now += 1.0
     assert pause.is_set()
     now += 5.0

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from keisei.ppo.torch_profiler import SUMMARY
-from keisei.training.profiling import Profiler
+from keisei.ppo.torch_state import SUMMARY
+from keisei.training.run import Profiler
 from keisei.training.trainer import Trainer
 from tests.tiny import tiny_trainer
 

@@ -16,7 +16,7 @@ from keisei.system import InterruptFlag, resident_megabytes
 from tests.tiny import tiny_trainer
 
 MINUTES = float(os.environ.get("KEISEI_SOAK_MINUTES", "20"))
-KILL_SECONDS = 60.0
+KILL_INTERVAL = 60.0
 SHARED = Path("/dev/shm")
 
 pytestmark = [
@@ -26,11 +26,11 @@ pytestmark = [
 
 
 class Held(NamedTuple):
-    """What the run holds of the machine."""
+    """Resources that the run holds."""
 
     megabytes: float
     worker_megabytes: float
-    """Of the largest worker."""
+    """Memory of the largest worker."""
 
     handles: int
     blocks: int
@@ -38,7 +38,7 @@ class Held(NamedTuple):
 
 
 class Watch(Callback):
-    """Looks at what is held after each step, kills a worker once a minute, ends the run in time."""
+    """Measures the resources, kills a worker once a minute, and ends the run in time."""
 
     def __init__(self, flag: InterruptFlag) -> None:
         self.flag = flag
@@ -52,8 +52,8 @@ class Watch(Callback):
         self.plies = event.progress.timestep
         now = time.monotonic()
         if self.steps % 20 == 0:
-            self.held.append(self._look(event))
-        if now - self.last_kill > KILL_SECONDS:
+            self.held.append(self._measure(event))
+        if now - self.last_kill > KILL_INTERVAL:
             self.last_kill = now
             self.kills += 1
             process = next(
@@ -66,12 +66,12 @@ class Watch(Callback):
         if now - self.start > 60.0 * MINUTES:
             self.flag.is_set = True
 
-    def _look(self, event: StepEnd) -> Held:
+    def _measure(self, event: StepEnd) -> Held:
         gc.collect()
         return Held(
             resident_megabytes(),
             max(event.metrics[names.worker_metric(number, "rss_mb")] for number in (0, 1)),
-            len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - iterdir holds one itself
+            len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - iterdir opens one itself
             len(list(SHARED.glob(f"keisei-*-{os.getpid()}-*"))),
             len(multiprocessing.active_children()),
         )

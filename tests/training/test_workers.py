@@ -14,7 +14,7 @@ WORKERS = ("parallel.num_workers=2", "selfplay.pool_share=0.25", "selfplay.pool_
 
 
 class Steps(Callback):
-    """Keeps what each step told."""
+    """Keeps the events of all steps."""
 
     def __init__(self) -> None:
         self.events: list[StepEnd] = []
@@ -31,13 +31,13 @@ def test_a_run_with_workers_and_its_resumption_without(tmp_path: Path) -> None:
     assert trainer.timestep == 384
     assert [event.progress.timestep for event in steps.events] == [64 * n for n in range(1, 7)]
     for event in steps.events:
-        told = event.metrics
-        assert told[names.SPS] == pytest.approx(
-            64 / sum(told.get(name, 0.0) for name in names.TIMES)
+        metrics = event.metrics
+        assert metrics[names.SPS] == pytest.approx(
+            64 / sum(metrics.get(name, 0.0) for name in names.TIMES)
         )
-        assert names.worker_numbers(told) == [0, 1]
-        assert told[names.POLICY_LAG] <= 1
-        assert told[names.FAILURES] == 0
+        assert names.worker_numbers(metrics) == [0, 1]
+        assert metrics[names.POLICY_LAG] <= 1
+        assert metrics[names.FAILURES] == 0
         assert event.board is not None
     last = steps.events[-1].metrics
     assert last[names.POOL_SHARE] == 0.25

@@ -1,4 +1,4 @@
-"""Whole games through somebody else's match runner, against somebody else's engine.
+"""Whole games against another engine, run by cshogi's match runner.
 
 The runner is that of cshogi: it knows the rules, and ends a game at an illegal move or when a clock
 has run out. It does not mind what comes of the byoyomi, so that is measured here.
@@ -28,7 +28,7 @@ BYOYOMI = int(os.environ.get("KEISEI_MATCH_BYOYOMI", "100"))
 
 ILLEGAL_MOVE = ("反則負け", "反則勝ち")
 TIME_UP = "切れ負け"
-"""How the runner's line about a game ends when it was lost by a fault."""
+"""End of the runner's line about a game that was lost by a fault."""
 
 pytestmark = [
     pytest.mark.skipif(FAIRY_STOCKFISH is None, reason="fairy-stockfish is not installed"),
@@ -38,7 +38,7 @@ pytestmark = [
 
 
 class MatchReport(NamedTuple):
-    """What came of a match."""
+    """Result of a match."""
 
     result: dict[str, Any]
     endings: list[str]
@@ -48,7 +48,7 @@ class MatchReport(NamedTuple):
     """The last answer of each game."""
 
     seconds: dict[str, list[float]]
-    """What each engine used for its moves, by its name."""
+    """Seconds that each engine used per move, by name."""
 
     @property
     def faults(self) -> list[tuple[str, "Answer"]]:
@@ -104,7 +104,7 @@ def play_match(directory: Path, run: Path, games: int, *options: str) -> MatchRe
     package = shlex.quote(str(Path(keisei.__file__).parents[1]))
     script.write_text(f"#!/bin/sh\nPYTHONPATH={package} exec {shlex.join(command)}\n", "utf-8")
     script.chmod(0o755)
-    record = directory / "games.txt"  # line by line, to be looked at while the match goes on
+    record = directory / "games.txt"  # readable during the match
     main: Callable[..., dict[str, Any]] = cli.main
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -132,7 +132,7 @@ def test_two_games(tmp_path: Path) -> None:
     run = tiny_run(tmp_path / "run", checkpoints=1)
     report = play_match(tmp_path, run, 2, "--set", "Simulations=16")
     assert report.result["total"] == len(report.endings) == 2
-    # Other tests run beside this one, so who was too slow is not judged here.
+    # Other tests run in parallel, so timeouts do not count here.
     assert [fault for fault in report.faults if TIME_UP not in fault[0]] == []
 
 

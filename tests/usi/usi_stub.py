@@ -19,7 +19,7 @@ option name BookFile type string default <empty>
 """
 
 
-def say(text: str) -> None:
+def send(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -63,53 +63,53 @@ def on_usi(fault: str) -> None:
     elif fault == "garbage":
         os.write(1, b"\xff\xfe\x00\x80\n\n \n")
     elif fault in ("has-a-child", "dies-and-leaves-a-child"):
-        say(f"id name Parent of {start_child()}")
-        say("usiok")
+        send(f"id name Parent of {start_child()}")
+        send("usiok")
         return
     elif fault == "nameless":
-        say("usiok")
+        send("usiok")
         return
-    say("id name Stub 1.0")
+    send("id name Stub 1.0")
     sys.stdout.write(OPTIONS)
-    say("usiok")
+    send("usiok")
 
 
 def on_go(fault: str, moves: int, seen: list[str]) -> None:
     move = "7g7f" if moves % 2 == 0 else "3c3d"
     if fault == "hangs-at-go" or (fault == "hangs-as-black" and moves % 2 == 0):
-        say("info depth 1")
+        send("info depth 1")
         hang()
     elif fault == "half-an-answer":
         os.write(1, b"bestmove 7g7f")
         hang()
     elif fault == "dies-at-go" or (fault == "dies-in-mid-game" and moves >= 2):
-        say("info string assertion failed")
+        send("info string assertion failed")
         os.kill(os.getpid(), signal.SIGKILL)
     elif fault == "dies-and-leaves-a-child":
         os._exit(7)
     elif fault == "last-words-count":
-        say("bestmove 7g7f")
+        send("bestmove 7g7f")
         sys.exit(0)
     elif fault == "late" and moves == 0:
         time.sleep(0.3)
     elif fault == "answers-twice":
-        say(f"bestmove {move}")
+        send(f"bestmove {move}")
         move = "resign"
     elif fault == "flood-after-answer":
-        say(f"bestmove {move}")
+        send(f"bestmove {move}")
         write_forever(1, b"bestmove 1a1b\n" * 100)
     elif fault == "garbage":
         os.write(1, b"bestmove \xff\xfe\n")
         return
     elif fault == "no-word":
-        say("bestmove")
+        send("bestmove")
         return
     elif fault.startswith("plays-"):
         move = fault.removeprefix("plays-")
     elif fault == "tells-all":
         move = ",".join(line.replace(" ", "_") for line in seen)
         seen.clear()
-    say(f"bestmove {move} ponder 1a1b")
+    send(f"bestmove {move} ponder 1a1b")
 
 
 def main() -> None:
@@ -127,7 +127,7 @@ def main() -> None:
                     hang()
                 if fault == "closes-input":
                     os.close(0)
-                say("readyok")
+                send("readyok")
                 if fault in ("closes-input", "stops-reading"):
                     hang()
             case ["position", *words]:

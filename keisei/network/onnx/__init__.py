@@ -1,1 +1,1 @@
-"""Networks as ONNX files: written with torch, played without it."""
+"""Networks as ONNX files: exported with torch, loaded without it."""

@@ -1,4 +1,4 @@
-"""`export_onnx`: a stored network as an ONNX file, which plays where there is no torch."""
+"""`export_onnx`: a stored network as an ONNX file, which plays without torch."""
 
 import io
 import warnings
@@ -23,24 +23,27 @@ from keisei.network.onnx.onnx_model import (
     import_onnx,
     onnx_model,
 )
-from keisei.network.towers.heads import legal_log_probs
-from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.model import ActorCritic, legal_log_probs
 from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.shogi.packed import Positions
 from keisei.shogi.vector import VectorShogi
 
 OPSET: Final = 17
-"""Version of the ONNX operators: the first with LayerNorm, and onnxruntime knows it since 1.13."""
+"""Version of the ONNX operators: the first with LayerNorm; onnxruntime has it since 1.13."""
 
 TOLERANCE: Final = 1e-4
-"""How far probabilities and values may be from torch's."""
+"""Largest allowed difference of probabilities and values from torch's."""
 
-_TRIED_GAMES: Final = 16
-_TRIED_PLIES: Final = 40
+_COMPARED_GAMES: Final = 16
+_COMPARED_PLIES: Final = 40
 
 
 def export_onnx(network: StoredNetwork) -> bytes:
-    """Export a network; its outputs are compared with torch's first."""
+    """Return a network as the bytes of an ONNX file, after comparing its outputs with torch's.
+
+    Raises:
+        OnnxError: The model cannot be exported, or would predict something else.
+    """
     onnx, _ = import_onnx()
     model = build_model(network.config.model, network.spec.num_planes).eval()
     load_weights(model, weight_tensors(network.weights))
@@ -61,35 +64,36 @@ def export_onnx(network: StoredNetwork) -> bytes:
     onnx.helper.set_model_props(proto, facts.as_metadata())
     proto.producer_name, proto.producer_version = "keisei", __version__
     data: bytes = proto.SerializeToString(deterministic=True)
-    _require_same_answers(data, traced, network)
+    _require_same_predictions(data, traced, network)
     return data
 
 
 class _TracedModel(nn.Module):
-    """What the file computes: logits, and values whatever the kind of value head."""
+    """The computation of the file: logits and, for any value head, values."""
 
     def __init__(self, model: ActorCritic) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, planes: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits ``[B, M]`` and values ``[B]``."""
+        """Compute logits ``[B, M]`` and values ``[B]``."""
         output = self.model.forward_eager(planes, legal)
-        # The tanh of onnxruntime goes beyond 1, by the last bit.
+        # The tanh of onnxruntime may exceed 1 in the last bit.
         return output.logits, self.model.values(output.value).float().clamp(-1.0, 1.0)
 
 
 def _graph(traced: _TracedModel, num_planes: int) -> bytes:
-    """The ONNX graph of a network, with any number of boards and moves.
+    """Return the ONNX graph of a network, with any number of boards and moves.
 
-    By torch's older exporter. It is deprecated, but does the same in every torch that Keisei allows
-    and needs no further package; the newer one needs onnxscript, whose releases follow torch's.
+    Uses torch's older exporter. It is deprecated, but does the same in every torch that Keisei
+    allows and needs no other package; the newer one needs onnxscript, which follows torch's
+    releases.
     """
     example = torch.zeros(2, num_planes, 9, 9), torch.zeros(2, 3, dtype=torch.int64)
     boards, moves = {0: "batch"}, {0: "batch", 1: "moves"}
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # Deprecated; and parts that are unpacked look to the tracer as if their number could vary.
+        # Deprecated; and the tracer takes the number of unpacked parts for a variable one.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         try:
@@ -110,12 +114,12 @@ def _graph(traced: _TracedModel, num_planes: int) -> bytes:
     return buffer.getvalue()
 
 
-def _require_same_answers(data: bytes, traced: _TracedModel, network: StoredNetwork) -> None:
-    """Ask both: of a plug-in's network, tracing may have kept less than all of it."""
-    env = VectorShogi(_TRIED_GAMES, network.spec, opening_plies=_TRIED_PLIES)
+def _require_same_predictions(data: bytes, traced: _TracedModel, network: StoredNetwork) -> None:
+    """Compare both on some positions: tracing may lose parts of a plug-in's model."""
+    env = VectorShogi(_COMPARED_GAMES, network.spec, opening_plies=_COMPARED_PLIES)
     width = int(env.legal_counts.max())
     legal, counts = env.legal_actions[:, :width], env.legal_counts
-    answer = onnx_model(data, Path(network.name), threads=1).predict(
+    exported = onnx_model(data, Path(network.name), threads=1).predict(
         Positions(env.packed, legal, counts)
     )
     with torch.inference_mode():
@@ -124,11 +128,11 @@ def _require_same_answers(data: bytes, traced: _TracedModel, network: StoredNetw
         )
         log_probs = legal_log_probs(logits, torch.from_numpy(counts)).numpy()
     gap = max(
-        float(np.abs(np.exp(answer.log_probs) - np.exp(log_probs)).max()),
-        float(np.abs(answer.values - values.numpy()).max()),
+        float(np.abs(np.exp(exported.log_probs) - np.exp(log_probs)).max()),
+        float(np.abs(exported.values - values.numpy()).max()),
     )
-    if not gap <= TOLERANCE:  # nor if it is no number
+    if not gap <= TOLERANCE:  # also if it is NaN
         raise OnnxError(
-            f"{network.name}: as ONNX it would answer differently, by up to {gap:.2g}; it is not "
+            f"{network.name}: as ONNX its predictions would differ by up to {gap:.2g}; it is not "
             "written"
         )

@@ -1,7 +1,7 @@
-"""`load_onnx`: a network out of an ONNX file, ready to be asked. Neither torch nor a run is needed.
+"""`load_onnx`: a network from an ONNX file. Needs neither torch nor the run.
 
-A file may come from a stranger. Nothing in it can run code: only the operators of the ONNX standard
-are let in, and no file but itself is read.
+A file may come from a stranger. Nothing in it can run code: only operators of the ONNX standard are
+allowed, and no other file is read.
 """
 
 import hashlib
@@ -21,32 +21,32 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from keisei.config_schema import MatePlies, Text
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
-from keisei.network.predictor import Prediction, padded_width
+from keisei.network.predictor import Prediction
 from keisei.shogi.features import FeatureSpec, feature_spec
-from keisei.shogi.packed import Positions
+from keisei.shogi.packed import Positions, padded_width
 from keisei.system import read_bytes, usable_cpus
 
 FORMAT_VERSION: Final = 1
-"""Of inputs, outputs and metadata. A reader refuses versions that it does not know."""
+"""Version of inputs, outputs and metadata. Files of other versions are refused."""
 
 PREFIX: Final = "keisei."
-"""In front of each name among the metadata, which other programs may write to as well."""
+"""Prefix of the names of Keisei's metadata; other programs may add their own."""
 
 PLANES: Final = "planes"
 """Input ``[batch, planes, 9, 9]`` float32: what `FeatureSpec.encode` writes."""
 
 LEGAL: Final = "legal"
-"""Input ``[batch, moves]`` int64: legal actions; rows are filled up with any action."""
+"""Input ``[batch, moves]`` int64: legal actions; rows are padded with any action."""
 
 LOGITS: Final = "logits"
 """Output ``[batch, moves]`` float32, of the actions in `LEGAL`."""
 
 VALUE: Final = "value"
-"""Output ``[batch]`` float32: from -1, lost for the mover, to 1, won."""
+"""Output ``[batch]`` float32: values from -1, the mover loses, to 1."""
 
 
 class OnnxError(KeiseiError):
-    """A network that cannot be written as ONNX, or a file that holds none of Keisei's."""
+    """A network that cannot be exported, or a file that is not a network of Keisei."""
 
 
 def _from_json(value: object) -> object:
@@ -54,60 +54,60 @@ def _from_json(value: object) -> object:
 
 
 class OnnxFacts(BaseModel):
-    """The metadata of a file, each under its name with `PREFIX` in front."""
+    """Metadata of a file; in the file each name has the prefix `PREFIX`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     format_version: int
     keisei_version: Text
     run: Text
-    """Name of the run that the network comes from."""
+    """Name of the run that trained the network."""
 
     timestep: Annotated[int, Field(ge=0)]
-    """Plies that it had learned from."""
+    """Plies that it was trained on."""
 
     weights_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    """Of the file with the weights in its checkpoint."""
+    """SHA-256 of the file with the weights in its checkpoint."""
 
     features: Text
-    """Name of the feature set that it reads."""
+    """Name of its feature set."""
 
     plane_names: Annotated[tuple[str, ...], BeforeValidator(_from_json)] = Field(repr=False)
-    """The planes one by one, as JSON: a plug-in's feature can change without its name."""
+    """Names of the planes, as JSON: a plug-in's feature may change without its name."""
 
     temperature: Annotated[float, Field(ge=0.0)]
-    """Of its moves where its run measures it."""
+    """Temperature of its policy in the evaluations of its run."""
 
     mate_plies: MatePlies
-    """Mates of up to so many plies are played by rule where its run measures it."""
+    """Mates of up to this many plies are played by rule in the evaluations of its run."""
 
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)]
-    """The ply at which games are drawn where its run measures it; it sees how far that is."""
+    """Ply at which games are drawn in the evaluations of its run; an input of the network."""
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str]) -> Self:
-        """Read the metadata of a file; `OnnxError` says what is wrong with them."""
+        """Parse the metadata of a file; raise `OnnxError` if they are not those of a network."""
         named = {
             name.removeprefix(PREFIX): text
             for name, text in metadata.items()
             if name.startswith(PREFIX)
         }
         if "format_version" not in named:
-            raise OnnxError("it is no network of Keisei: keisei export writes such files")
+            raise OnnxError("not a network of Keisei: keisei export writes such files")
         if named["format_version"] != str(FORMAT_VERSION):
             raise OnnxError(
-                f"its format is version {named['format_version']!r}, and only {FORMAT_VERSION} "
-                "is known here: is it of a newer Keisei?"
+                f"format version {named['format_version']!r}, but this Keisei reads version "
+                f"{FORMAT_VERSION}"
             )
         try:
             return cls.model_validate(named)
         except ValidationError as error:
             problem = error.errors()[0]
             name = PREFIX + ".".join(map(str, problem["loc"]))
-            raise OnnxError(f"its metadata are damaged: {name}: {problem['msg']}") from None
+            raise OnnxError(f"damaged metadata: {name}: {problem['msg']}") from None
 
     def as_metadata(self) -> dict[str, str]:
-        """What `from_metadata` reads."""
+        """Return the metadata as text, for `from_metadata`."""
         return {
             PREFIX + name: value if isinstance(value, str) else json.dumps(value)
             for name, value in self.model_dump(mode="json").items()
@@ -115,21 +115,21 @@ class OnnxFacts(BaseModel):
 
     @property
     def spec(self) -> FeatureSpec:
-        """The planes that the network reads; `OnnxError` if they are other planes here."""
+        """Input planes; raises `OnnxError` if this Keisei has other planes of that name."""
         try:
             spec = feature_spec(self.features)
         except KeiseiError as error:
-            raise OnnxError(f"it reads planes that are unknown here: {error}") from None
+            raise OnnxError(f"its planes are unknown here: {error}") from None
         if spec.plane_names != self.plane_names:
-            raise OnnxError(f"the planes of {self.features} are others here than in the file")
+            raise OnnxError(f"the planes of {self.features} differ from those of this Keisei")
         return spec
 
 
 SUFFIX: Final = ".onnx"
-"""How the names of such files end."""
+"""Suffix of ONNX files."""
 
 BATCH: Final = 256
-"""Positions per call on a CPU, as for torch: larger batches fall out of its cache."""
+"""Positions per call on a CPU, as with torch: larger batches do not fit into its cache."""
 
 _STANDARD_DOMAINS: Final = ("", "ai.onnx")
 _CPU: Final = "CPUExecutionProvider"
@@ -138,18 +138,18 @@ _CUDA: Final = "CUDAExecutionProvider"
 
 @dataclass(frozen=True, eq=False)
 class OnnxModel:
-    """A network that was exported; it is a `keisei.network.predictor.Predictor`."""
+    """`keisei.network.predictor.Predictor` of an ONNX file."""
 
     path: Path
     facts: OnnxFacts
     spec: FeatureSpec = field(repr=False)
-    """The planes that it reads."""
+    """Input planes."""
 
     digest: str
     """SHA-256 of the file."""
 
     _session: Any = field(repr=False)
-    """Of onnxruntime, which has no types."""
+    """Session of onnxruntime, which has no types."""
 
     @property
     def name(self) -> str:
@@ -158,22 +158,22 @@ class OnnxModel:
 
     @property
     def identity(self) -> str:
-        """Its name, and a sum of the file: no other file has the same, whatever it claims to be."""
+        """Name and digest of the file; unique, whatever the metadata claim."""
         return f"{self.name}#{self.digest[:12]}"
 
     @property
     def temperature(self) -> float:
-        """Of its moves where its run measures it."""
+        """Temperature of its policy in the evaluations of its run."""
         return self.facts.temperature
 
     @property
     def mate_plies(self) -> int:
-        """Mates of up to so many plies are played by rule where its run measures it."""
+        """Mates of up to this many plies are played by rule in the evaluations of its run."""
         return self.facts.mate_plies
 
     @property
     def ply_limit(self) -> int:
-        """The ply at which games are drawn where its run measures it."""
+        """Ply at which games are drawn in the evaluations of its run."""
         return self.facts.ply_limit
 
     @cached_property
@@ -204,7 +204,7 @@ class OnnxModel:
 
 
 def load_onnx(path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel:
-    """The network of a file that ``keisei export`` wrote.
+    """Load a network that ``keisei export`` wrote.
 
     Args:
         path: of the file.
@@ -212,27 +212,27 @@ def load_onnx(path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel
         device: ``cpu``, ``cuda``, ``cuda:1`` or ``auto``, the first GPU if there is one.
 
     Raises:
-        KeiseiError: It cannot be read, or is not what it should be; the message says why.
+        KeiseiError: The file cannot be read, or is not a network; the message says why.
     """
     return onnx_model(read_bytes(path), path, threads, device=device)
 
 
 def onnx_model(data: bytes, path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel:
-    """What `load_onnx` makes of the bytes of a file; `path` is what errors call it."""
+    """Load a network from the bytes of a file; errors name it `path`."""
     onnx, runtime = import_onnx()
     try:
         facts = OnnxFacts.from_metadata(_checked_metadata(onnx, data))
         spec = facts.spec
         session = _new_session(runtime, data, threads, device)
         model = OnnxModel(path, facts, spec, hashlib.sha256(data).hexdigest(), session)
-        _require_answers(model)
+        _require_predictions(model)
     except OnnxError as error:
         raise OnnxError(f"{path}: {error}") from error
     return model
 
 
 def import_onnx() -> tuple[ModuleType, ModuleType]:
-    """The packages onnx and onnxruntime; `OnnxError` says how to get what is missing."""
+    """Import onnx and onnxruntime; raise `OnnxError` with how to install what is missing."""
     try:
         import onnx
         import onnxruntime  # type: ignore[import-untyped]
@@ -246,7 +246,7 @@ def import_onnx() -> tuple[ModuleType, ModuleType]:
 def choose_providers(
     device: str, available: list[str]
 ) -> list[str | tuple[str, Mapping[str, object]]]:
-    """What onnxruntime calls a device, the first choice first.
+    """List onnxruntime's providers for a device, the preferred one first.
 
     >>> choose_providers("auto", ["CPUExecutionProvider"])
     ['CPUExecutionProvider']
@@ -257,35 +257,35 @@ def choose_providers(
     if kind not in ("auto", "cpu", "cuda") or (index and (kind != "cuda" or not index.isdecimal())):
         raise OnnxError(f"device {device}: ONNX files run on auto, cpu, cuda or cuda:N")
     if kind == "cuda" and _CUDA not in available:
-        raise OnnxError(f"device {device}: this needs the package onnxruntime-gpu and a CUDA GPU")
+        raise OnnxError(f"device {device}: needs the package onnxruntime-gpu and a CUDA GPU")
     if kind == "cpu" or _CUDA not in available:
         return [_CPU]
     return [(_CUDA, {"device_id": int(index or 0)}), _CPU]
 
 
 def _checked_metadata(onnx: ModuleType, data: bytes) -> dict[str, str]:
-    """The metadata of a file in which there is nothing but a network."""
+    """Return the metadata of a file after checking that it holds nothing but a network."""
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
         model = onnx.ModelProto.FromString(data)
     except DecodeError:
-        raise OnnxError("it is no ONNX file, or it is damaged") from None
+        raise OnnxError("not an ONNX file, or damaged") from None
     for message in _messages(model):
         if isinstance(message, onnx.TensorProto) and (
             message.external_data or message.data_location == onnx.TensorProto.EXTERNAL
         ):
-            raise OnnxError("its weights are in another file: networks of Keisei are in one file")
+            raise OnnxError("its weights are in another file, which keisei export never does")
         if isinstance(message, onnx.NodeProto) and message.domain not in _STANDARD_DOMAINS:
             raise OnnxError(
-                f"it has the operator {message.domain}.{message.op_type}, which is not of the ONNX "
-                "standard: networks of Keisei have none of those"
+                f"its operator {message.domain}.{message.op_type} is not of the ONNX standard, "
+                "which keisei export never writes"
             )
     return {entry.key: entry.value for entry in model.metadata_props}
 
 
 def _messages(message: Any) -> Iterator[Any]:
-    """A message of protobuf, and all those in it."""
+    """Iterate over a protobuf message and all messages in it."""
     yield message
     for descriptor, value in message.ListFields():
         if descriptor.message_type is not None:
@@ -298,7 +298,7 @@ def _new_session(runtime: ModuleType, data: bytes, threads: int, device: str) ->
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or usable_cpus()
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what goes wrong is raised, not written to the terminal
+    options.log_severity_level = 4  # errors are raised, not written to the terminal
     options.add_session_config_entry("session.load_model_format", "ONNX")  # as it was checked
     try:
         with warnings.catch_warnings():
@@ -311,16 +311,16 @@ def _new_session(runtime: ModuleType, data: bytes, threads: int, device: str) ->
     return session
 
 
-def _require_answers(model: OnnxModel) -> None:
-    """Ask for two boards and three moves, to find out now whether the answers are what they say."""
+def _require_predictions(model: OnnxModel) -> None:
+    """Predict for two boards and three moves to check the shapes of the outputs."""
     planes = np.zeros((2, *model.spec.shape), dtype=np.float32)
     try:
         logits, values = model._run(planes, np.zeros((2, 3), dtype=np.uint16))
     except Exception as error:  # its errors have no base of their own
-        raise OnnxError(f"it does not answer as it should: {_in_one_line(error)}") from error
+        raise OnnxError(f"a trial prediction failed: {_in_one_line(error)}") from error
     found = [f"{array.dtype}{list(array.shape)}" for array in (logits, values)]
     if found != ["float32[2, 3]", "float32[2]"]:
-        raise OnnxError(f"for two boards and three moves it answers {' and '.join(found)}")
+        raise OnnxError(f"for two boards and three moves it returns {' and '.join(found)}")
 
 
 def _log_softmax(

@@ -1,1 +1,1 @@
-"""Networks in torch: residual and transformer towers over planes."""
+"""Towers: networks computed by torch, with a residual or transformer trunk."""

@@ -12,19 +12,19 @@ import torch
 from torch import Tensor
 
 from keisei.constants import BOARD_SIZE
-from keisei.network.towers.model import ActorCritic, Output
+from keisei.network.towers.model import ActorCritic, ModelOutput
 from keisei.shogi.jit import cache_directory
 
 logger = logging.getLogger(__name__)
 
 CACHE_VARIABLE: Final = "TORCHINDUCTOR_CACHE_DIR"
 SHARED_CACHE: Final = "torchinductor_"
-"""How the name of torch's own cache directory begins; the user's name follows."""
+"""Prefix of the name of torch's own cache directory; the user's name follows."""
 
 TRIAL_BATCH: Final = 4
 TRIAL_MOVES: Final = 3
 
-Forward = Callable[[Tensor, Tensor], Output]
+Forward = Callable[[Tensor, Tensor], ModelOutput]
 
 
 def compile_forward(
@@ -33,10 +33,10 @@ def compile_forward(
     autocast: Callable[[], AbstractContextManager[object]] = nullcontext,
     backend: str = "inductor",
 ) -> bool:
-    """Compile what `model` does when it is called, for acting and for learning; say if it worked.
+    """Compile the forward pass of `model` for acting and learning; return whether that worked.
 
-    Both are tried out at once, the backward pass included, so that an error shows here and not in
-    the middle of a run. After an error the model is as it was, and a warning is logged.
+    Both are tried at once, the backward pass included, so that an error shows here and not in the
+    middle of a run. After an error the model is unchanged, and a warning is logged.
 
     Args:
         model: stays the same object with the same parameters; copies of it are not compiled.
@@ -46,7 +46,7 @@ def compile_forward(
     private_cache = _use_private_cache()
     try:
         # Batches and legal lists come in all sizes. On a CPU, code for any size is as fast as code
-        # for one size, and to compile again for each size would take half a minute each time.
+        # for one size, and compiling again for each size would take half a minute each time.
         compiled = torch.compile(model.forward_eager, dynamic=True, backend=backend)
         with autocast():
             _try_out(model, compiled)
@@ -61,14 +61,14 @@ def compile_forward(
 
 
 class CompiledForward:
-    """`ActorCritic.forward_eager`, compiled; the model goes back to the original after an error."""
+    """`ActorCritic.forward_eager`, compiled; after an error the model is used uncompiled."""
 
     def __init__(self, model: ActorCritic, compiled: Forward) -> None:
         self._model = model
         self._compiled = compiled
 
-    def __call__(self, planes: Tensor, legal: Tensor) -> Output:
-        """The same as ``model.forward_eager(planes, legal)``."""
+    def __call__(self, planes: Tensor, legal: Tensor) -> ModelOutput:
+        """Compute the same as ``model.forward_eager(planes, legal)``."""
         try:
             # Code is compiled for a memory layout: a list cut out of a longer one has another.
             return self._compiled(planes, legal.contiguous())
@@ -96,17 +96,17 @@ def _try_out(model: ActorCritic, forward: Forward) -> None:
 def _warn(error: Exception) -> None:
     lines = str(error).strip().splitlines()
     logger.warning(
-        "torch.compile failed, going on without it: %s: %s",
+        "torch.compile failed, continuing without it: %s: %s",
         type(error).__name__,
         lines[0] if lines else "no message",
     )
 
 
 def _use_private_cache() -> Path | None:
-    """Keep compiled code apart from other programs'; None if the user has chosen a directory.
+    """Choose a cache directory of Keisei's own; None if the user has chosen one.
 
-    Torch's own directory is shared by all programs of a user, and what one of them leaves half
-    written when it is killed breaks the others.
+    Torch's default directory is shared by all programs of a user, and a file that one of them left
+    incomplete when it was killed breaks the others.
     """
     directory = cache_directory().parent / "inductor"
     chosen = os.environ.get(CACHE_VARIABLE)

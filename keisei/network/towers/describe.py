@@ -1,4 +1,4 @@
-"""What a network consists of: parts, parameters, multiplications, input planes."""
+"""`describe_model`: the parts of a model with their parameters and multiplications."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,14 +14,14 @@ from keisei.network.towers.model import ActorCritic
 from keisei.shogi.features import FeatureSpec
 
 COUNTED_LEGAL_MOVES: Final = 80
-"""Legal moves of the position that multiplications are counted for: an average one."""
+"""Legal moves of the position that multiplications are counted for: a typical number."""
 
 FLOPS_PER_MAC: Final = 2
 
 
 @dataclass(frozen=True)
 class InputGroup:
-    """The planes of one feature."""
+    """Input planes of one feature."""
 
     feature: str
     first: int
@@ -30,7 +30,7 @@ class InputGroup:
 
 @dataclass(frozen=True)
 class Part:
-    """A layer or a block or a head."""
+    """A layer, a block or a head."""
 
     name: str
     parameters: int
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Description:
-    """What a network consists of."""
+    """Input planes and parts of a model."""
 
     model: str
     """Name of its class."""
@@ -50,12 +50,12 @@ class Description:
 
     @property
     def in_planes(self) -> int:
-        """How many planes it reads."""
+        """Number of input planes."""
         return sum(group.planes for group in self.inputs)
 
     @property
     def parameters(self) -> int:
-        """How many numbers it learns."""
+        """Number of parameters."""
         return sum(part.parameters for part in self.parts)
 
     @property
@@ -64,7 +64,7 @@ class Description:
         return sum(part.macs for part in self.parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Description as plain values, for JSON."""
         totals = {
             "in_planes": self.in_planes,
             "parameters": self.parameters,
@@ -74,7 +74,7 @@ class Description:
 
 
 def describe_model(model: ActorCritic, features: FeatureSpec) -> Description:
-    """Take a network apart that reads these features."""
+    """Describe a model that reads these features."""
     macs = _macs(model)
     parts = tuple(
         Part(name, sum(p.numel() for p in parameters), macs.get(name, 0))
@@ -91,7 +91,7 @@ def _inputs(features: FeatureSpec) -> Iterator[InputGroup]:
 
 
 def _parameters_by_part(model: ActorCritic) -> Iterator[tuple[str, list[nn.Parameter]]]:
-    """The trunk's own parameters, layers and blocks one by one; the heads as a whole."""
+    """Parameters by part: each layer and block of the trunk, and each head as a whole."""
     for name, parameter in model.trunk.named_parameters(recurse=False):
         yield f"trunk.{name}", [parameter]
     for name, child in model.trunk.named_children():

@@ -1,4 +1,4 @@
-"""`Compute`: the device, precision and compiler that a network runs with here.
+"""`Compute`: the device, precision and compiler of a tower, chosen for this machine.
 
 >>> compute = choose_compute(DeviceConfig(device="cpu"))
 >>> compute.device, compute.autocast_dtype, compute.needs_scaler
@@ -24,14 +24,13 @@ from keisei.config_schema import DeviceConfig
 from keisei.constants import BOARD_SIZE
 from keisei.errors import DeviceError
 from keisei.network.towers.compilation import compile_forward
-from keisei.network.towers.layers import lay_out
-from keisei.network.towers.model import ActorCritic
+from keisei.network.towers.model import ActorCritic, lay_out
 from keisei.system import module_environment, usable_cpus
 
 logger = logging.getLogger(__name__)
 
-PROBE_SECONDS: Final = 120.0
-"""How long the probe may take; it needs a few seconds, most of them to import torch."""
+PROBE_TIMEOUT: Final = 120.0
+"""Seconds that the probe may take; it needs a few, most of them to import torch."""
 
 PROBE_BATCH: Final = 16
 PROBE_STEPS: Final = 3
@@ -47,136 +46,53 @@ PROBE_SETTINGS: Final = {
     "value_width": 64,
 }
 
-
-@dataclass(frozen=True)
-class Probe:
-    """What came of trying a precision."""
-
-    speedup: float
-    """Training steps per second over those of float32; 0 if the process did not survive."""
-
-    failure: str
-    """Why it did not survive; empty if it did."""
-
-    @property
-    def survived(self) -> bool:
-        """Whether the precision can be used at all."""
-        return not self.failure
-
-
-@cache
-def probe_precision(device: str, dtype: torch.dtype, threads: int) -> Probe:
-    """Try training steps under autocast to `dtype` in another process. Done once per process."""
-    name = str(dtype).removeprefix("torch.")
-    command = [sys.executable, "-m", "keisei.network.towers.device", device, name, str(threads)]
-    try:
-        result = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=PROBE_SECONDS,
-            env=module_environment(),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Probe(0.0, f"no answer after {PROBE_SECONDS:g} s")
-    if result.returncode != 0:
-        return Probe(0.0, _cause(result.returncode, result.stderr))
-    return Probe(float(result.stdout), "")
-
-
-def _cause(code: int, errors: str) -> str:
-    if code < 0:
-        return f"the processor or the system ended it with {signal.Signals(-code).name}"
-    lines = errors.strip().splitlines()
-    return lines[-1] if lines else f"exit code {code}"
-
-
-def measure_speedup(device: str, dtype: torch.dtype) -> float:
-    """How many times as fast as in float32 a training step is under autocast to `dtype`."""
-    from keisei.network.model_factory import model_factory
-
-    for model_type in ("transformer", "resnet"):
-        model = model_factory(model_type, PROBE_PLANES, **PROBE_SETTINGS).to(device)
-        planes = torch.rand(PROBE_BATCH, PROBE_PLANES, 9, 9, device=device)
-        legal = torch.arange(PROBE_BATCH, device=device).expand(PROBE_BATCH, -1)
-
-        def step(enabled: bool) -> None:
-            with torch.autocast(device, dtype=dtype, enabled=enabled):
-                output = model(planes, legal)  # noqa: B023 - called within the same iteration
-            loss = output.logits.logsumexp(1).mean() + output.value.square().mean()
-            loss.backward()
-            if not loss.isfinite().item():  # item() also waits for the device
-                raise ArithmeticError(f"{dtype} gives a loss of {loss.item()}")
-
-        seconds = {enabled: _best_seconds(partial(step, enabled)) for enabled in (False, True)}
-    return seconds[False] / seconds[True]
-
-
-def _best_seconds(step: Callable[[], None]) -> float:
-    step()
-    best = float("inf")
-    for _ in range(PROBE_STEPS):
-        start = time.perf_counter()
-        step()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def main() -> None:
-    """``python -m keisei.network.towers.device DEVICE DTYPE THREADS``."""
-    device, name, threads = sys.argv[1:]
-    torch.set_num_threads(int(threads))
-    sys.stdout.write(f"{measure_speedup(device, getattr(torch, name))}\n")
-
-
 DTYPES: Final = {"bf16": torch.bfloat16, "fp16": torch.float16}
 FIRST_BF16_CAPABILITY: Final = (8, 0)
-"""CUDA compute capability from which on bfloat16 is computed by the hardware (Ampere)."""
+"""Lowest CUDA compute capability with bfloat16 in hardware (Ampere)."""
 
 DETERMINISTIC_CUBLAS: Final = ":4096:8"
 AUTO_BATCH: Final = 256
-"""Positions of the batch on which ``compile=auto`` compares speeds."""
+"""Batch size with which ``compile: auto`` compares speeds."""
 
 TYPICAL_LEGAL_MOVES: Final = 120
-"""Length of the longest legal list in a batch of self-play, more or less."""
+"""Typical length of the longest legal list in a batch of self-play."""
 
 Model = TypeVar("Model", bound=ActorCritic)
 
 
 @dataclass(frozen=True)
 class Compute:
-    """Where and how networks compute."""
+    """Device, precision, compiler and threads of a tower."""
 
     device: torch.device
     autocast_dtype: torch.dtype | None
-    """What autocast goes down to; None: float32 throughout."""
+    """Lower precision of autocast; None: float32 throughout."""
 
     compile: Literal["off", "on", "auto"]
-    """Whether `compiled` compiles; auto: if it is measured to be faster."""
+    """Whether `compiled` compiles; auto: if that is measured to be faster."""
 
     channels_last: bool
-    """Whether convolutions keep the channels of a square next to each other in memory."""
+    """Whether convolutions use the channels_last memory layout."""
 
     threads: int
-    """Threads of torch."""
+    """Number of torch threads."""
 
     deterministic: bool
-    """Whether the same run gives the same weights, bit by bit."""
+    """Whether equal runs give equal weights, bit by bit."""
 
     @property
     def needs_scaler(self) -> bool:
-        """Whether gradients need a `GradScaler`: those of float16 underflow without."""
+        """Whether gradients need a `GradScaler`: in float16 they would underflow."""
         return self.autocast_dtype is torch.float16
 
     def autocast(self) -> AbstractContextManager[object]:
-        """The context for forward passes and losses."""
+        """Return the context for forward passes and losses."""
         if self.autocast_dtype is None:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=self.autocast_dtype)
 
     def prepare(self, model: Model) -> Model:
-        """Set torch's threads and determinism for this process, and move `model` to its place."""
+        """Set torch's threads and determinism for this process; move `model` to the device."""
         self._set_up_torch()
         model.to(self.device)
         if self.channels_last:
@@ -184,17 +100,14 @@ class Compute:
         return model
 
     def compiled(self, model: Model) -> Model:
-        """Compile what a call of the prepared `model` does, if that is chosen and works here.
-
-        It is the same object with the same parameters, whether it was compiled or not.
-        """
+        """Compile the prepared `model` if that is chosen and works here; return the same object."""
         if self.compile == "on" or (self.compile == "auto" and self._is_faster_compiled(model)):
             compile_forward(model, autocast=self.autocast)
         return model
 
     def _is_faster_compiled(self, model: ActorCritic) -> bool:
-        # Measured in float32, also under autocast: what the compiler saves is the memory traffic
-        # between layers, and there is as much of that in either precision.
+        # Measured in float32, also under autocast: the compiler saves memory traffic between
+        # layers, which both precisions have.
         plain, compiled = copy.deepcopy(model), copy.deepcopy(model)
         if not compile_forward(compiled):
             return False
@@ -207,22 +120,22 @@ class Compute:
         torch.set_num_threads(self.threads)
         if self.deterministic:
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", DETERMINISTIC_CUBLAS)
-        # Without a deterministic kernel for some operation a run should warn, not stop.
-        # Asked for needlessly, it imports the compiler: half of the time that an engine starts in.
+        # An operation without a deterministic kernel should warn, not stop the run. The call
+        # imports the compiler, which is half of the start-up time of an engine: only if needed.
         if self.deterministic or torch.are_deterministic_algorithms_enabled():
             torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
         torch.backends.cudnn.benchmark = not self.deterministic
 
 
 class StepSeconds(NamedTuple):
-    """Seconds of a forward pass and of a training step, the best of several."""
+    """Seconds of a forward pass and of a training step, each the best of several."""
 
     acting: float
     learning: float
 
 
 def step_seconds(model: ActorCritic) -> StepSeconds:
-    """Time a forward pass and a training step of `model`, with `AUTO_BATCH` positions."""
+    """Time a forward pass and a training step of `model` with `AUTO_BATCH` positions."""
     device = next(model.parameters()).device
     planes = torch.rand(AUTO_BATCH, model.in_planes, BOARD_SIZE, BOARD_SIZE, device=device)
     legal = torch.arange(TYPICAL_LEGAL_MOVES, device=device).expand(AUTO_BATCH, -1)
@@ -241,7 +154,12 @@ def step_seconds(model: ActorCritic) -> StepSeconds:
 
 
 def learner_device(name: str, local_rank: int, size: int) -> torch.device:
-    """Where a learner computes: each of several on a machine has its own GPU, unless one is named.
+    """Choose the device of a learner: one GPU for each on a machine, unless one is named.
+
+    Args:
+        name: ``device.device`` of the settings.
+        local_rank: number of the learner on its machine.
+        size: number of learners, on all machines.
 
     Raises:
         DeviceError: There are fewer GPUs than learners.
@@ -253,7 +171,11 @@ def learner_device(name: str, local_rank: int, size: int) -> torch.device:
 
 
 def choose_compute(config: DeviceConfig) -> Compute:
-    """What `config` asks for, made concrete for this machine."""
+    """Choose device, precision and threads for this machine according to `config`.
+
+    Raises:
+        DeviceError: This machine does not have them.
+    """
     device = choose_device(config.device)
     threads = config.torch_threads or usable_cpus()
     return Compute(
@@ -267,10 +189,10 @@ def choose_compute(config: DeviceConfig) -> Compute:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this name; auto: the best there is.
+    """Return the device of this name; ``auto``: CUDA, else MPS, else the CPU.
 
     Raises:
-        DeviceError: It is not there.
+        DeviceError: This machine does not have it.
     """
     if name == "auto":
         if torch.cuda.is_available():
@@ -332,6 +254,91 @@ def _fastest_dtype(device: torch.device, threads: int) -> torch.dtype | None:
 
 def _has_bf16(device: torch.device) -> bool:
     return torch.cuda.get_device_capability(device) >= FIRST_BF16_CAPABILITY
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Result of a trial of a precision."""
+
+    speedup: float
+    """Training steps per second relative to float32; 0 if the trial failed."""
+
+    failure: str
+    """Why the trial failed; empty if it did not."""
+
+    @property
+    def survived(self) -> bool:
+        """Return whether the precision works at all."""
+        return not self.failure
+
+
+@cache
+def probe_precision(device: str, dtype: torch.dtype, threads: int) -> Probe:
+    """Try training steps under autocast to `dtype` in another process, which may crash.
+
+    The result is cached.
+    """
+    name = str(dtype).removeprefix("torch.")
+    command = [sys.executable, "-m", "keisei.network.towers.device", device, name, str(threads)]
+    try:
+        result = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_TIMEOUT,
+            env=module_environment(),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Probe(0.0, f"no result after {PROBE_TIMEOUT:g} s")
+    if result.returncode != 0:
+        return Probe(0.0, _cause(result.returncode, result.stderr))
+    return Probe(float(result.stdout), "")
+
+
+def _cause(code: int, errors: str) -> str:
+    if code < 0:
+        return f"ended by {signal.Signals(-code).name}"
+    lines = errors.strip().splitlines()
+    return lines[-1] if lines else f"exit code {code}"
+
+
+def measure_speedup(device: str, dtype: torch.dtype) -> float:
+    """Measure the speedup of a training step under autocast to `dtype` over float32."""
+    from keisei.network.model_factory import model_factory
+
+    for model_type in ("transformer", "resnet"):
+        model = model_factory(model_type, PROBE_PLANES, **PROBE_SETTINGS).to(device)
+        planes = torch.rand(PROBE_BATCH, PROBE_PLANES, 9, 9, device=device)
+        legal = torch.arange(PROBE_BATCH, device=device).expand(PROBE_BATCH, -1)
+
+        def step(enabled: bool) -> None:
+            with torch.autocast(device, dtype=dtype, enabled=enabled):
+                output = model(planes, legal)  # noqa: B023 - called within the same iteration
+            loss = output.logits.logsumexp(1).mean() + output.value.square().mean()
+            loss.backward()
+            if not loss.isfinite().item():  # item() also waits for the device
+                raise ArithmeticError(f"{dtype} gives a loss of {loss.item()}")
+
+        seconds = {enabled: _best_seconds(partial(step, enabled)) for enabled in (False, True)}
+    return seconds[False] / seconds[True]
+
+
+def _best_seconds(step: Callable[[], None]) -> float:
+    step()
+    best = float("inf")
+    for _ in range(PROBE_STEPS):
+        start = time.perf_counter()
+        step()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    """Run ``python -m keisei.network.towers.device DEVICE DTYPE THREADS``: print the speedup."""
+    device, name, threads = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    sys.stdout.write(f"{measure_speedup(device, getattr(torch, name))}\n")
 
 
 if __name__ == "__main__":

@@ -2,22 +2,22 @@
 
 from torch import Tensor, nn
 
-from keisei.network.towers.layers import (
+from keisei.network.towers.model import (
     BEFORE_ACTIVATION,
     SMALL,
+    ActorCritic,
     SqueezeExcitation,
     Trunk,
     make_activation,
     start,
 )
-from keisei.network.towers.model import ActorCritic
 
 
 class ResTower(Trunk):
     """A convolution, then `depth` residual blocks of `width` channels.
 
-    There is no batch normalisation: it would judge a position by the others of its batch, and
-    differently while acting and while learning. Instead each block starts close to doing nothing
+    There is no batch normalisation: the output for a position would depend on the others of its
+    batch, and differ between acting and learning. Instead each block starts close to the identity
     (compare Zhang et al., "Fixup initialization", 2019), so depth does not blow up the signal.
     """
 
@@ -35,7 +35,7 @@ class ResTower(Trunk):
         )
 
     def forward(self, planes: Tensor) -> Tensor:
-        """Features of squares ``[B, 81, W]`` of ``planes[B, C, 9, 9]``."""
+        """Compute features of squares ``[B, 81, W]`` from planes ``[B, C, 9, 9]``."""
         board: Tensor = self.blocks(self.activation(self.stem(planes)))
         return board.flatten(2).transpose(1, 2)
 
@@ -47,7 +47,7 @@ class ActorCriticResTower(ActorCritic):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions, squeeze-and-excitation, and the way around them."""
+    """Two convolutions and squeeze-and-excitation, with a skip connection."""
 
     def __init__(self, width: int, se_ratio: float, activation: str) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class ResidualBlock(nn.Module):
         self.activation = make_activation(activation)
 
     def forward(self, board: Tensor) -> Tensor:
-        """``[B, W, 9, 9]`` to the same shape."""
+        """Map ``[B, W, 9, 9]`` to the same shape."""
         change: Tensor = self.conv2(self.activation(self.conv1(board)))
         if self.se is not None:
             change = change * self.se(change.mean(dim=(2, 3)))[:, :, None, None]

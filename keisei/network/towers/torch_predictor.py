@@ -1,4 +1,4 @@
-"""`TorchPredictor`: a tower that predicts, as the rest of Keisei calls it."""
+"""`TorchPredictor`: a tower as a `Network`, as the rest of Keisei calls it."""
 
 import copy
 from typing import Self
@@ -10,13 +10,12 @@ from torch import Tensor
 
 from keisei.config_schema import AppConfig, DeviceConfig
 from keisei.network.model_factory import build_model
-from keisei.network.predictor import Prediction, Weights, padded_width
+from keisei.network.predictor import Prediction, Weights
 from keisei.network.towers.device import Compute, choose_compute
-from keisei.network.towers.heads import legal_log_probs
-from keisei.network.towers.model import ActorCritic
-from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
+from keisei.network.towers.model import ActorCritic, legal_log_probs
+from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.shogi.features import FeatureSpec, feature_spec
-from keisei.shogi.packed import Positions
+from keisei.shogi.packed import Positions, padded_width
 from keisei.timing import Stopwatch
 
 CPU_BATCH = 256
@@ -24,7 +23,7 @@ CPU_BATCH = 256
 
 
 def make_network(config: AppConfig, device: DeviceConfig) -> "TorchPredictor":
-    """A tower with random weights, on its device and compiled if that is asked for."""
+    """Build a tower with random weights, on its device, compiled if the settings say so."""
     spec = feature_spec(config.env.input_features)
     compute = choose_compute(device)
     model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
@@ -32,7 +31,7 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "TorchPredictor":
 
 
 class TorchPredictor:
-    """A tower on its device, with everything that a call of it needs."""
+    """A tower on its device, which predicts for packed positions."""
 
     def __init__(
         self,
@@ -45,22 +44,22 @@ class TorchPredictor:
         self.compute = compute
         self.spec = spec
         self.stopwatch = stopwatch or Stopwatch()
-        """Runs while the tower computes."""
+        """Runs while the tower computes; encoding planes is not counted."""
 
         self._planes = np.empty((0, *spec.shape), dtype=np.float32)
 
     @property
     def device(self) -> str:
-        """Where it computes: ``cpu``, ``cuda:0``, ``mps``."""
+        """Device that it computes on: ``cpu``, ``cuda:0``, ``mps``."""
         return str(self.compute.device)
 
     @property
     def threads(self) -> int:
-        """Threads of torch."""
+        """Number of torch threads."""
         return self.compute.threads
 
     def weights(self) -> Weights:
-        """The weights as they are now; on a CPU the arrays are the tower's own."""
+        """Current weights; on a CPU the arrays share the memory of the tower: copy to keep them."""
         return model_weights(self.model)
 
     def load_weights(self, weights: Weights) -> None:
@@ -72,7 +71,7 @@ class TorchPredictor:
         load_weights(self.model, weight_tensors(weights))
 
     def copy(self) -> Self:
-        """A tower of the same kind with weights of its own, which is not trained."""
+        """Copy the tower with its weights; the copy is not compiled and has no gradients."""
         model = copy.deepcopy(self.model).requires_grad_(False)
         return type(self)(model, self.compute, self.spec, self.stopwatch)
 
@@ -112,6 +111,11 @@ class TorchPredictor:
 
 
 def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:
-    """Planes ``[B, C, 9, 9]`` on the device, in the memory layout that is fastest there."""
+    """Move planes ``[B, C, 9, 9]`` to the device, in the memory layout that is fastest there."""
     tensor = torch.from_numpy(planes).to(compute.device, non_blocking=True)
     return tensor.contiguous(memory_format=torch.channels_last) if compute.channels_last else tensor
+
+
+def model_weights(model: ActorCritic) -> Weights:
+    """Return the weights of a tower as named arrays; on a CPU they share its memory."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}

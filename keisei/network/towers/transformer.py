@@ -1,4 +1,4 @@
-"""`SquareTransformer`: attention among the 81 squares."""
+"""`SquareTransformer`: a transformer whose tokens are the 81 squares."""
 
 from typing import Final
 
@@ -8,31 +8,31 @@ from torch.nn import functional
 
 from keisei.constants import NUM_SQUARES
 from keisei.errors import ModelError
-from keisei.network.towers.layers import (
+from keisei.network.towers.model import (
     BEFORE_ACTIVATION,
     SMALL,
+    ActorCritic,
     SqueezeExcitation,
     Trunk,
     make_activation,
     start,
 )
-from keisei.network.towers.model import ActorCritic
 
 ATTENTION_HEADS: Final = 4
 FEED_FORWARD_RATIO: Final = 2
-"""Hidden width of the feed-forward part over the width of the tower."""
+"""Hidden width of the feed-forward part divided by the width of the tower."""
 
 FEATURE_SIZE: Final = 0.2
-"""What the heads read starts about as large as what a residual tower gives them."""
+"""Initial scale of the trunk's output, about that of a residual tower."""
 
 POSITION_SCALE: Final = 0.02
-"""Standard deviation of what the squares' own vectors start with."""
+"""Standard deviation of the initial position embeddings."""
 
 
 class TransformerTower(Trunk):
     """A linear embedding of each square's planes, then `depth` transformer layers.
 
-    LayerNorm looks at one square of one sample at a time, so samples stay independent.
+    LayerNorm normalises each square of each sample alone, so samples stay independent.
     """
 
     input_weight = "stem.weight"
@@ -57,7 +57,7 @@ class TransformerTower(Trunk):
         nn.init.constant_(self.norm.weight, FEATURE_SIZE)
 
     def forward(self, planes: Tensor) -> Tensor:
-        """Features of squares ``[B, 81, W]`` of ``planes[B, C, 9, 9]``."""
+        """Compute features of squares ``[B, 81, W]`` from planes ``[B, C, 9, 9]``."""
         squares = self.stem(planes.flatten(2).transpose(1, 2)) + self.place
         result: Tensor = self.norm(self.blocks(squares))
         return result
@@ -70,7 +70,7 @@ class SquareTransformer(ActorCritic):
 
 
 class TransformerLayer(nn.Module):
-    """Attention and a feed-forward part, each with a norm before and a way around."""
+    """Attention and a feed-forward part, each with a LayerNorm before and a skip connection."""
 
     def __init__(self, width: int, se_ratio: float, activation: str) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class TransformerLayer(nn.Module):
         start(self.contract, SMALL)
 
     def forward(self, squares: Tensor) -> Tensor:
-        """``[B, 81, W]`` to the same shape."""
+        """Map ``[B, 81, W]`` to the same shape."""
         squares = squares + self.attention(self.attention_norm(squares))
         change: Tensor = self.contract(self.activation(self.expand(self.forward_norm(squares))))
         if self.se is not None:
@@ -94,9 +94,9 @@ class TransformerLayer(nn.Module):
 
 
 class SquareAttention(nn.Module):
-    """Self-attention that also learns, for each pair of squares, how much they matter to another.
+    """Self-attention with a learned bias for each pair of squares.
 
-    The pieces' ways of moving make the geometry of the board the same in every position.
+    How pieces move makes the geometry of the board the same in every position.
     """
 
     def __init__(self, width: int) -> None:
@@ -108,7 +108,7 @@ class SquareAttention(nn.Module):
         start(self.mix, SMALL)
 
     def forward(self, squares: Tensor) -> Tensor:
-        """``[B, 81, W]`` to the same shape."""
+        """Map ``[B, 81, W]`` to the same shape."""
         parts = self.queries_keys_values(squares)
         queries, keys, values = parts.unflatten(2, (3, ATTENTION_HEADS, -1)).permute(2, 0, 3, 1, 4)
         geometry = self.geometry.to(queries.dtype)

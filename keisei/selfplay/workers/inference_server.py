@@ -23,12 +23,13 @@ import numpy.typing as npt
 from keisei.config_schema import AppConfig
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.network.model_factory import make_network
-from keisei.network.predictor import Network, Prediction, padded_width
+from keisei.network.predictor import Network, Prediction
+from keisei.ppo.buffer import ArrayLayout
 from keisei.selfplay.source import WorkersFailedError
 from keisei.selfplay.workers.messages import Command, CommandKind, Failure
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
-from keisei.shared_memory import ArrayLayout, SharedBlock
-from keisei.shogi.packed import PACKED, Positions
+from keisei.shared_memory import SharedBlock
+from keisei.shogi.packed import PACKED, Positions, padded_width
 from keisei.shogi.position import Records
 from keisei.system import leave_signals_to_parent, spawn_context
 
@@ -41,7 +42,7 @@ SHUTDOWN_TIMEOUT: Final = 3.0
 """Seconds that the server may take to end by itself."""
 
 POLL_INTERVAL: Final = 0.05
-"""Seconds between two looks for workers that have connected."""
+"""Seconds between two checks for workers that have connected."""
 
 
 class InferenceServerError(WorkersFailedError):
@@ -293,7 +294,7 @@ class InferenceServer:
 
         Args:
             config: the settings of the run.
-            network: the learner's network, which tells device and threads.
+            network: the learner's network; the server uses its device and threads.
             games: games of each worker.
             workers: number of workers.
             weights_buffer: where the learner publishes weights.

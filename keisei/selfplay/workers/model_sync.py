@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Weights
-from keisei.shared_memory import ALIGNMENT, ArrayLayout, SharedBlock
+from keisei.ppo.buffer import ALIGNMENT, ArrayLayout
+from keisei.shared_memory import SharedBlock
 
 GZIP_LEVEL: Final = 1
 """Weights are nearly random bits: higher levels take many times as long to save one per cent."""
@@ -94,8 +95,8 @@ def unpack_weights(messages: Mapping[str, TensorMessage]) -> dict[str, npt.NDArr
 class ModelSynchronizer:
     """A weights buffer in shared memory: the newest weights and their version.
 
-    It is a double buffer, so that the learner never writes the weights that workers are told to
-    read. A reader so slow that its buffer is being rewritten notices, and reads the newer weights.
+    It is a double buffer: new weights never overwrite the newest. A reader so slow that its buffer
+    is being rewritten notices it, and reads the newer weights instead.
     """
 
     def __init__(self, weights: Weights, block: SharedBlock | None = None) -> None:

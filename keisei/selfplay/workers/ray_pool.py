@@ -19,8 +19,7 @@ from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience, experience_bytes
-from keisei.ppo.learner import Ranks
-from keisei.ppo.resources import largest_divisor
+from keisei.ppo.learner import Ranks, largest_divisor
 from keisei.selfplay.rollout import RolloutStats, WorkerStats
 from keisei.selfplay.source import WorkersFailedError
 from keisei.selfplay.workers.model_sync import pack_weights

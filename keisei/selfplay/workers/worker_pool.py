@@ -14,8 +14,7 @@ from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Weights
 from keisei.ppo.buffer import Experience
 from keisei.ppo.learner import Ranks
-from keisei.selfplay.opponent_pool import with_snapshot
-from keisei.selfplay.rollout import RolloutStats, WorkerStats
+from keisei.selfplay.rollout import RolloutStats, WorkerStats, with_snapshot
 from keisei.selfplay.source import WorkersFailedError
 from keisei.selfplay.workers.inference_server import ServerAddress
 from keisei.selfplay.workers.model_sync import pack_weights

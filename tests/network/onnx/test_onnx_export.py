@@ -16,7 +16,7 @@ from keisei.network import model_factory as factory
 from keisei.network.loading import device_config
 from keisei.network.onnx.onnx_export import export_onnx
 from keisei.network.onnx.onnx_model import BATCH, OnnxError, load_onnx, onnx_model
-from keisei.network.towers.model import ActorCritic, Output
+from keisei.network.towers.model import ActorCritic, ModelOutput
 from keisei.network.towers.resnet import ActorCriticResTower
 from keisei.shogi.features import feature_spec
 from keisei.shogi.packed import Positions, new_packed, pack_game
@@ -124,23 +124,23 @@ def test_other_weights_have_another_identity() -> None:
 class Undecided(ActorCriticResTower):
     """Looks at the board before it chooses what to compute: tracing sees one of the ways."""
 
-    def forward_eager(self, planes: Tensor, legal: Tensor) -> Output:
+    def forward_eager(self, planes: Tensor, legal: Tensor) -> ModelOutput:
         output = super().forward_eager(planes, legal)
-        return output if planes.sum() == 0 else Output(-output.logits, output.value)
+        return output if planes.sum() == 0 else ModelOutput(-output.logits, output.value)
 
 
 class Untraceable(ActorCriticResTower):
     """Computes what ONNX has no operator for."""
 
-    def forward_eager(self, planes: Tensor, legal: Tensor) -> Output:
+    def forward_eager(self, planes: Tensor, legal: Tensor) -> ModelOutput:
         output = super().forward_eager(planes, legal)
-        return Output(torch.special.bessel_j0(output.logits), output.value)
+        return ModelOutput(torch.special.bessel_j0(output.logits), output.value)
 
 
 @pytest.mark.parametrize(
     ("plugin", "message"),
     [
-        (Undecided, "mine@192: as ONNX it would answer differently, by up to 0"),
+        (Undecided, "mine@192: as ONNX its predictions would differ by up to 0"),
         (Untraceable, "Untraceable cannot be written as ONNX: .*bessel_j0"),
     ],
 )

@@ -14,7 +14,7 @@ from torch._dynamo.utils import counters
 
 from keisei.network.towers import compilation
 from keisei.network.towers.compilation import CACHE_VARIABLE, compile_forward
-from keisei.network.towers.model import ActorCritic, Output
+from keisei.network.towers.model import ActorCritic, ModelOutput
 from tests.network.towers.samples import positions, small_model
 
 GRAPHS_ONLY = "eager"
@@ -34,7 +34,7 @@ def graphs() -> int:
     return int(counters["stats"]["unique_graphs"])
 
 
-def gradients(model: ActorCritic, output: Output) -> tuple[torch.Tensor, ...]:
+def gradients(model: ActorCritic, output: ModelOutput) -> tuple[torch.Tensor, ...]:
     loss = output.logits.square().mean() + output.value.sum()
     return torch.autograd.grad(loss, list(model.parameters()))
 
@@ -68,7 +68,7 @@ def test_a_compiler_that_fails_is_survived(caplog: pytest.LogCaptureFixture) -> 
     model = small_model(tower_depth=1)
     with caplog.at_level(logging.WARNING):
         assert not compile_forward(model, backend="no such backend")
-    assert "torch.compile failed, going on without it" in caplog.text
+    assert "torch.compile failed, continuing without it" in caplog.text
     assert model.compiled is None
     batch = positions(2)
     assert model(batch.planes, batch.legal).logits.shape == batch.legal.shape
@@ -81,7 +81,7 @@ class Failing:
         self.forward = model.forward_eager
         self.error = error
 
-    def __call__(self, planes: torch.Tensor, legal: torch.Tensor) -> Output:
+    def __call__(self, planes: torch.Tensor, legal: torch.Tensor) -> ModelOutput:
         if len(planes) > compilation.TRIAL_BATCH:
             raise self.error
         return self.forward(planes, legal)
@@ -117,7 +117,7 @@ def test_a_failure_in_the_middle_of_a_run_is_survived(
         output = model(batch.planes, batch.legal)
     assert output.logits.shape == batch.legal.shape
     assert caplog.messages == [
-        "torch.compile failed, going on without it: RuntimeError: guards went mad"
+        "torch.compile failed, continuing without it: RuntimeError: guards went mad"
     ]
     assert model.compiled is None
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from keisei.constants import NUM_ACTIONS, NUM_SQUARES
-from keisei.network.towers.heads import (
+from keisei.network.towers.model import (
     FlatPolicy,
     FromToPolicy,
     TanhValue,

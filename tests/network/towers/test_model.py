@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from keisei.checkpoints.store import load_model_weights, save_checkpoint
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import ModelError
-from keisei.network.towers.layers import ACTIVATIONS, lay_out
-from keisei.network.towers.model import ActorCritic, Output
-from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
+from keisei.network.towers.model import ACTIVATIONS, ActorCritic, ModelOutput, lay_out
+from keisei.network.towers.torch_predictor import model_weights
+from keisei.network.towers.weights import load_weights, weight_tensors
 from tests.network.towers.samples import (
     MODEL_TYPES,
     POLICY_HEADS,
@@ -272,7 +272,7 @@ def stir(model: ActorCritic) -> None:
             parameter.add_(0.1 * torch.randn_like(parameter))
 
 
-def log_probabilities(output: Output, batch: Positions) -> Tensor:
+def log_probabilities(output: ModelOutput, batch: Positions) -> Tensor:
     return output.logits.masked_fill(batch.is_filling, -math.inf).log_softmax(1)
 
 

@@ -171,22 +171,22 @@ def test_commands_are_obeyed_while_waiting(running: Running) -> None:
 
 def test_collecting_stands_still_while_paused(running: Running) -> None:
     running.update()
-    looks = 0
+    calls = 0
     plies: list[int] = []
 
     def is_paused() -> bool:
-        """Return True for a few looks, and count the plies that the workers have reported."""
-        nonlocal looks
-        looks += 1
+        """Return True for a few calls, and note the plies that the workers have reported."""
+        nonlocal calls
+        calls += 1
         plies.append(sum(worker.stats.plies for worker in running.play._workers))
-        return looks < 8
+        return calls < 8
 
     running.publish()
     experience = Experience(running.config.selfplay.rollout_plies, running.config.env.num_games)
     stats = running.play.collect(experience, SectionTimer(), is_paused=is_paused)
     running.seen += fingerprints(experience)
     assert stats.plies == len(experience)
-    assert looks >= 8, "it waited until the pause was over"
+    assert calls >= 8, "it waited until the pause was over"
     assert plies[7] == plies[5], "workers did not play while they were paused"
     running.update()
 

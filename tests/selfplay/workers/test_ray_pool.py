@@ -8,7 +8,7 @@ import secrets
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +119,11 @@ def fingerprints(experience: Experience) -> list[bytes]:
     ]
 
 
-def collected(play: GameSource) -> tuple[Experience, RolloutStats]:
+def collected(
+    play: GameSource, is_paused: Callable[[], bool] = lambda: False
+) -> tuple[Experience, RolloutStats]:
     experience = Experience(ROLLOUT_PLIES, 8)
-    return experience, play.collect(experience, SectionTimer())
+    return experience, play.collect(experience, SectionTimer(), is_paused=is_paused)
 
 
 @pytest.mark.soak
@@ -136,7 +138,9 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
         for update in range(2):
             together.sync_weights(network, update)
             expected, expected_stats = collected(alone)
-            experience, stats = collected(together)
+            pauses = iter([True, True])
+            experience, stats = collected(together, is_paused=lambda: next(pauses, False))  # noqa: B023
+            assert next(pauses, None) is None, "it waited until the pause was over"
             assert fingerprints(experience) == fingerprints(expected)
             assert (experience.ends == expected.ends).all()
             assert np.allclose(experience.values, expected.values, atol=1e-5)

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("nicegui")
 
-from keisei.runs.artifacts import Rating, RunRatings
+from keisei.runs.artifacts import CheckpointRating, RunRatings
 from keisei.runs.curves import Curve
 from keisei.runs.journal import ScoreEstimate
 from keisei.runs.run_record import Evaluation
@@ -50,7 +50,7 @@ def keys(tree: Any) -> Iterator[str]:
 
 
 def every_chart(name: str) -> list[charts.Options]:
-    ratings = RunRatings("random", (Rating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
+    ratings = RunRatings("random", (CheckpointRating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
     return [
         charts.curve_chart([charts.ChartLine(name, "red", curve(1.0, 2.0))], "timestep"),
         charts.strength_chart(
