@@ -8,7 +8,7 @@ flight, as calling the network for one position at a time would take three times
 Both select, expand, back up and rank by the same code, `TreeBatch`. The root spends its simulations
 by sequential halving: the likeliest moves get a few each, then the better half of them more, and so
 on. Where their number is not known beforehand, one halving follows another, each with twice as many
-simulations. Why not as the nodes below: ``docs/decisions/013-one-ranking.md``.
+simulations. Why not as the nodes below: ``docs/decisions/012-one-ranking.md``.
 """
 
 from typing import Final, NamedTuple

@@ -38,7 +38,7 @@ def test_files_and_pictures(run: Path, game: Path, suffix: str) -> None:
     assert result.exit_code == 0
     record = load_game(target)
     assert record.main_line == short_game().main_line
-    assert record.comment.startswith("keisei: judged by mine@64, 4 simulations")
+    assert record.comment.startswith("keisei: analysed by mine@64, 4 simulations")
     assert all("keisei: best moves were: " in move.comment for move in record.moves)
     assert picture.read_bytes().startswith(b"<?xml")
     assert "Black (Akane): 3 moves, " in result.stdout
