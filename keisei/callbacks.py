@@ -28,7 +28,7 @@ PLUGIN_GROUP: Final = "keisei.callbacks"
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come, counted over all its sessions."""
+    """Progress of a run, counted over all its sessions."""
 
     timestep: int
     """Plies played and learned from."""
@@ -108,7 +108,7 @@ class EvaluationEnd:
     """The network has been evaluated against its standard opponents."""
 
     progress: Progress
-    """How far the run was when the evaluated network was taken; evaluations may end later."""
+    """Progress of the evaluated network; a background evaluation ends some updates later."""
 
     scores: "Mapping[str, Score]"
     """Scores by opponent."""

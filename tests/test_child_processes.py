@@ -12,7 +12,7 @@ def test_processes_are_spawned() -> None:
     assert spawn_context().get_start_method() == "spawn"
 
 
-def test_a_python_that_cannot_spawn_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_that_cannot_spawn_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(method: str) -> None:
         raise ValueError(f"cannot find context for {method!r}")
 

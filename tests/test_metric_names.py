@@ -67,12 +67,12 @@ def test_shares_divide_what_there_is() -> None:
 
 
 @pytest.mark.parametrize("write", [count, duration, percent, short_count, small])
-def test_a_number_that_is_none_is_a_dash(write: object) -> None:
+def test_a_number_that_is_not_finite_is_a_dash(write: object) -> None:
     assert callable(write)
     assert write(math.nan) == "-"
 
 
-def test_video_memory_is_told_only_where_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_video_memory_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert video_megabytes() is None
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 3 << 20)

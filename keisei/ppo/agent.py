@@ -24,8 +24,8 @@ from keisei.network.model_factory import build_model
 from keisei.network.predictor import weights_checksum
 from keisei.network.towers.device import Compute, choose_compute, learner_device
 from keisei.network.towers.model import ActorCritic, legal_log_probs
-from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
+from keisei.network.towers.torch_predictor import TorchPredictor, model_weights
+from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.distributed import TorchRanks
 from keisei.ppo.learner import (

@@ -1,4 +1,4 @@
-"""What the entries of a journal add up to: the status of a run, or its whole history."""
+"""Summaries of a journal: the present status of a run, or its whole history."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

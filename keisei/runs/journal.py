@@ -174,7 +174,7 @@ def rewind(path: Path, update: int) -> None:
     )
 
 
-class Chunk(NamedTuple):
+class JournalChunk(NamedTuple):
     """Consecutive lines of a journal, as `JournalReader.read` returns them."""
 
     data: bytes
@@ -220,7 +220,7 @@ class JournalReader:
         path = run_directory / run_files.METRICS
         return cls(lambda: path.open("rb"))
 
-    def read(self, max_bytes: int = CHUNK_BYTES) -> Chunk:
+    def read(self, max_bytes: int = CHUNK_BYTES) -> JournalChunk:
         """Return the next complete lines within `max_bytes`.
 
         Raises `OSError` if the file cannot be read.
@@ -237,12 +237,12 @@ class JournalReader:
         end = data.rfind(b"\n") + 1
         if end == 0:
             if len(data) < max_bytes:  # nothing, or the beginning of a line
-                return Chunk(b"", is_restarted, 0)
+                return JournalChunk(b"", is_restarted, 0)
             self._advance(data)  # too long for a line: skipped
-            return Chunk(b"", is_restarted, self.size - self.offset)
+            return JournalChunk(b"", is_restarted, self.size - self.offset)
         data = data[:end]
         self._advance(data)
-        return Chunk(data, is_restarted, self.size - self.offset)
+        return JournalChunk(data, is_restarted, self.size - self.offset)
 
     def _advance(self, data: bytes) -> None:
         self.offset += len(data)

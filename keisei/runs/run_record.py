@@ -63,7 +63,7 @@ class SavedCheckpoint(NamedTuple):
 
 
 class RunRecord:
-    """What is known of a run from the lines of its journal so far, or from a sample of them."""
+    """Knowledge of a run from the lines of its journal so far, or from a sample of them."""
 
     def __init__(self) -> None:
         self.status = RunStatus()

@@ -141,7 +141,7 @@ class _Runner:
             raise TooManyFailuresError(
                 f"{len(self._failures)} trials failed one after another, the last one because: "
                 f"{self._failures[-1]}; each run's log is in {self._directory}. Once that is "
-                "fixed, the same command continues the sweep"
+                "fixed, the same command resumes the sweep"
             )
 
     def _may_start(self) -> bool:

@@ -154,7 +154,7 @@ Parameter = Annotated[
 
 
 class Objective(_Settings):
-    """What is maximized: the score of a trial's last evaluation, 0 to 1."""
+    """The value to maximize: the score of a trial's last evaluation, 0 to 1."""
 
     against: Annotated[
         tuple[Text, ...],
@@ -169,7 +169,7 @@ class Objective(_Settings):
 
 
 class SamplerSettings(_Settings):
-    """How the next parameters are chosen."""
+    """The choice of the next parameters."""
 
     kind: Literal["tpe", "random"] = Field(
         "tpe", description="tpe learns from the trials so far; random does not."

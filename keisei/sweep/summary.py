@@ -42,7 +42,7 @@ class SweepProgress:
     """Fraction of each running trial that is over, 0 to 1, by its number."""
 
     is_ending: bool = False
-    """Whether no trial is started any more: the running ones save their last checkpoint."""
+    """Whether the sweep is stopping: the running trials save their last checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class SweepDisplay:
 def _status_line(progress: SweepProgress) -> str:
     states = [record.state for record in progress.trials]
     finished = states.count("complete") + states.count("pruned")
-    hint = "Ctrl-C stops the sweep, the same command continues it"
+    hint = "Ctrl-C stops the sweep, the same command resumes it"
     if progress.is_ending:
         hint = "stopping: the trials save their last checkpoint; Ctrl-C again does not wait for it"
     return f"{finished} of {progress.wanted} trials; {hint}"
@@ -177,7 +177,7 @@ def best_recipe(sweep: Sweep, best: TrialRecord, trials: int, directory: Path) -
     heading = [
         f"# Trial {best.number} of the sweep {directory.name}, the best of {trials}: "
         f"{score} against {opponents} in {count(best.games)} games.",
-        "# The score of the best of many is a little too high: part of it is luck.",
+        "# The score of the best of many is a little too high: part of it is chance.",
         f"# It started from {sweep.base or 'the defaults'}; all that differs from the defaults:",
     ]
     return "\n".join((*heading, *_lines(sweep, best), ""))

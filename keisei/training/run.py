@@ -74,7 +74,7 @@ class RunSummary:
     seconds: float
     scores: dict[str, Score]
     manner: str
-    """How the network played in the evaluation, such as ``by its policy, ...``."""
+    """Way the network chose its moves in the evaluation: see `manner_of_play`."""
 
     is_first: bool = True
     """Whether this is the first learner, which prints the summary for all."""

@@ -79,8 +79,8 @@ def test_turning_points(run: Path, tmp_path: Path) -> None:
     [
         (["--output", "out.pdf"], r"out\.pdf: a game file ends in one of \.csa"),
         (["--output", "out.usi"], r"ends in one of \.csa .*, not in '\.usi'"),
-        (["--plot", "out.pdf"], r"out\.pdf: a picture ends in \.png or \.svg"),
-        (["--plot", "out"], "a picture ends in"),
+        (["--plot", "out.pdf"], r"out\.pdf: a plot ends in \.png or \.svg"),
+        (["--plot", "out"], "a plot ends in"),
         (["--model", "nobody"], "there is no run or checkpoint nobody"),
         (["--model", "nobody.onnx"], r"cannot read nobody\.onnx"),
     ],

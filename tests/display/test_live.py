@@ -52,7 +52,7 @@ GAME_END = GameEnd(random_game(0)[1], 120)
 
 
 class Clock:
-    """Time that passes only when told to."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -340,7 +340,7 @@ def test_messages_below_the_picture_leave_out_its_own_lines(tmp_path: Path) -> N
     assert "plies/s" in (tmp_path / "run.log").read_text("utf-8")
 
 
-def test_a_display_that_cannot_draw_goes_on_with_plain_lines(
+def test_a_display_that_cannot_draw_continues_with_plain_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> Group:
@@ -411,7 +411,7 @@ def _parts(terminal: int) -> Iterator[bytes]:
     while True:
         try:
             part = os.read(terminal, 65_536)
-        except OSError:  # Linux says it so
+        except OSError:  # the end, on Linux
             return
         if not part:
             return

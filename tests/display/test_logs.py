@@ -75,7 +75,7 @@ def test_a_quiet_console_shows_warnings_only(tmp_path: Path) -> None:
     assert "quiet" in log_of(tmp_path)
 
 
-def test_a_second_session_goes_on_in_the_same_file(tmp_path: Path) -> None:
+def test_a_second_session_appends_to_the_same_file(tmp_path: Path) -> None:
     for text in ("first", "second"):
         with configure_logging(tmp_path, None):
             logger.info(text)

@@ -93,7 +93,7 @@ def test_numbers_that_cannot_be_added_up_are_left_out() -> None:
     assert set(curve.mean) == {1.0}
 
 
-def test_what_nobody_has_seen_is_empty() -> None:
+def test_an_unknown_metric_is_empty() -> None:
     curves = filled(np.arange(3.0), [])
     assert len(curves.curve("b", "x").x) == 0
     assert np.isnan(curves.means(("b",), "x")[1]).all()

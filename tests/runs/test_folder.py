@@ -193,7 +193,7 @@ def test_checkpoints_that_are_there_are_offered(root: Path) -> None:
         )
     shutil.rmtree(root / "good" / "checkpoints" / "step-000000000100")
     (root / "good" / "checkpoints" / "step-000000000200" / "manifest.json").unlink()
-    checkpoint(root / "good", 250)  # the journal says nothing of it
+    checkpoint(root / "good", 250)  # not in the journal
     data = RunReader(RunsFolder(root), "good")
     data.read()
     newest, other = list_run_checkpoints(RunsFolder(root), data)

@@ -55,7 +55,7 @@ def test_a_late_evaluation_does_not_set_a_run_back(tmp_path: Path) -> None:
         ("the loss is not a number", "failed", "the loss is not a number"),
     ],
 )
-def test_the_end_says_how_it_went(tmp_path: Path, reason: str, state: str, note: str) -> None:
+def test_the_state_follows_from_the_end(tmp_path: Path, reason: str, state: str, note: str) -> None:
     run = read_overview(make_run(tmp_path, "one", reason=reason), now=SOON)
     assert (run.state, run.note) == (state, note)
 

@@ -147,7 +147,7 @@ def test_a_run_that_has_not_begun_has_a_report(tmp_path: Path) -> None:
     assert "No training step" in Page(write_report(tmp_path).read_text("utf-8")).text
 
 
-def test_a_torn_journal_and_a_broken_game_are_no_obstacle(
+def test_a_torn_journal_and_a_broken_game_are_skipped(
     tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plots, "PLOTS", ())
@@ -171,7 +171,7 @@ def test_a_game_without_end_can_be_shown(tmp_path: Path, monkeypatch: pytest.Mon
     assert "update-000001-mine; unfinished after 2 moves" in text
 
 
-def test_a_resumed_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_run_counts_its_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "PLOTS", ())
     tracker = JsonlTracker(tmp_path)
     play_through(tmp_path, [tracker], last=2)
@@ -180,7 +180,7 @@ def test_a_resumed_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("config", [None, b"{", b"[]"])
-def test_a_directory_that_is_no_run_is_refused(tmp_path: Path, config: bytes | None) -> None:
+def test_a_directory_that_is_not_a_run_is_refused(tmp_path: Path, config: bytes | None) -> None:
     (tmp_path / "metrics.jsonl").write_bytes(b"")
     if config is not None:
         (tmp_path / "config.json").write_bytes(config)
@@ -197,7 +197,7 @@ def history_of(*metrics: dict[str, float]) -> History:
     )
 
 
-def test_plots_leave_out_what_is_no_number() -> None:
+def test_plots_leave_out_values_that_are_not_finite() -> None:
     nan = float("nan")
     outcomes = {"games/black_wins": 0.5, "games/white_wins": 0.25, "games/draws": 0.25}
     nothing = dict.fromkeys([*outcomes, "charts/SPS", "losses/policy", "games/mean_plies"], nan)

@@ -135,7 +135,7 @@ def test_a_resumed_run_is_read_again(tmp_path: Path) -> None:
         b"[" * 5000,
     ],
 )
-def test_lines_that_are_no_entries_are_counted_and_skipped(tmp_path: Path, broken: bytes) -> None:
+def test_lines_that_are_not_entries_are_counted_and_skipped(tmp_path: Path, broken: bytes) -> None:
     new_run(tmp_path, "run", step(1, a=1.0), broken + b"\n", step(2, a=2.0))
     data = read_all(tmp_path)
     assert data.curve("a", "update").mean.tolist() == [1.0, 2.0]
@@ -232,7 +232,7 @@ def test_values_of_any_kind_are_survived(
 
 
 @pytest.mark.parametrize("field", ["time", "update", "games", "sfen", "last_move"])
-def test_games_under_way_of_any_kind_are_survived(tmp_path: Path, field: str) -> None:
+def test_live_games_of_any_kind_are_survived(tmp_path: Path, field: str) -> None:
     run = new_run(tmp_path, "run")
     for value in ODD:
         game = {"sfen": "startpos", "last_move": "7g7f"} | {field: value}
@@ -247,14 +247,14 @@ def test_games_under_way_of_any_kind_are_survived(tmp_path: Path, field: str) ->
             assert read_ratings(RunsFolder(tmp_path), "run") is None
 
 
-def test_numbers_that_are_none_leave_gaps(tmp_path: Path) -> None:
+def test_values_that_are_not_finite_leave_gaps(tmp_path: Path) -> None:
     new_run(tmp_path, "run", step(1, a=1.0), step(2, a=math.nan), step(3, a=3.0, b=1.0))
     data = read_all(tmp_path)
     assert data.curve("a", "update").x.tolist() == [1.0, 3.0]
     assert data.curve("b", "update").x.tolist() == [3.0]
 
 
-def test_a_run_that_has_written_nothing_says_so(tmp_path: Path) -> None:
+def test_a_run_without_a_journal_has_a_note(tmp_path: Path) -> None:
     run = new_run(tmp_path, "run")
     (run / METRICS).unlink()
     data = read_all(tmp_path)
@@ -267,7 +267,7 @@ def test_a_run_that_has_written_nothing_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", ["", "[1]", "{", '{"model": 3}'])
-def test_settings_that_cannot_be_read_do_no_harm(tmp_path: Path, config: str) -> None:
+def test_settings_that_cannot_be_read_are_ignored(tmp_path: Path, config: str) -> None:
     run = new_run(tmp_path, "run", step(1, a=1.0))
     (run / CONFIG).write_text(config)
     assert read_all(tmp_path).overview(now=1002.0).model == ""

@@ -51,7 +51,7 @@ def test_a_run_that_was_begun_a_moment_ago_is_found(tmp_path: Path) -> None:
     assert watch.find("none") is None
 
 
-def test_news_is_noticed_and_no_news_too(tmp_path: Path) -> None:
+def test_the_version_changes_with_news_only(tmp_path: Path) -> None:
     run = new_run(tmp_path, "one", step(1, a=1.0))
     watch = watch_of(tmp_path)
     watch.refresh()
@@ -65,7 +65,7 @@ def test_news_is_noticed_and_no_news_too(tmp_path: Path) -> None:
     assert watch.runs["one"].steps == 2
 
 
-def test_what_is_wanted_is_read_first_then_the_newest(tmp_path: Path) -> None:
+def test_prioritized_runs_are_read_first_then_the_newest(tmp_path: Path) -> None:
     for number in range(4):
         new_run(tmp_path, f"run{number}", step(10 * number + 1, a=1.0))
     watch = watch_of(tmp_path)
@@ -93,7 +93,7 @@ def test_live_games_are_those_of_runs_that_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"time": 1, "update": 1, "games": [3]}'])
-def test_a_bad_file_of_live_games_is_none(tmp_path: Path, text: str) -> None:
+def test_a_broken_file_of_live_games_is_ignored(tmp_path: Path, text: str) -> None:
     run = new_run(tmp_path, "one", step(1, a=1.0))
     (run / LIVE).write_text(text)
     watch = watch_of(tmp_path)

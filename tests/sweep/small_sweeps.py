@@ -19,7 +19,7 @@ SPACE: dict[str, Any] = {
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """A tiny sweep as its file says it."""
+    """Return a tiny sweep as the content of its file."""
     fixed: dict[str, Any] = dict(setting.split("=", 1) for setting in TINY)
     fixed |= {"evaluation.interval": 1, "evaluation.games": 2, "evaluation.opponents": ["random"]}
     fixed |= {"logging.tensorboard": False, "logging.sample_games": 0}

@@ -1,6 +1,6 @@
 """Takes the place of `keisei.sweep.trial`: writes a journal without training anything.
 
-Its score is ``ppo.entropy``, so that a test says by the space what comes out.
+Its score is ``ppo.entropy``, so that the space of a test decides the result.
 """
 
 import json

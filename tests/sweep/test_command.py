@@ -41,17 +41,17 @@ def test_a_sweep_ends_with_the_best_trial_and_what_to_do_with_it(
     assert result.exit_code == 0
     assert "best: trial" in result.stdout
     assert f"keisei train --config {tmp_path / 'space' / 'best.yaml'}" in result.stdout
-    assert "what mattered: ppo.entropy 100 %" in result.stdout
+    assert "importance: ppo.entropy 100 %" in result.stdout
 
 
-def test_an_interrupted_sweep_says_how_to_go_on(
+def test_an_interrupted_sweep_explains_how_to_continue(
     stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub("wait")
     has_room = runner._Runner._has_room
 
     def interrupt(self: runner._Runner) -> bool:
-        """Ctrl-C, once the first trial is under way."""
+        """Ctrl-C, once the first trial is running."""
         if self._running and not self.interrupt.is_set:
             signal.raise_signal(signal.SIGINT)
         return has_room(self)
@@ -61,7 +61,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(
     result = invoke(sweep, str(space), "--root", str(tmp_path))
     assert result.exit_code == 130
     assert "no trial is complete yet" in result.stdout
-    assert "interrupted: the same command goes on" in result.stdout
+    assert "interrupted: the same command resumes the sweep" in result.stdout
 
 
 def test_a_space_can_be_looked_at_before(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_an_agent_is_started_for_the_sweep_that_is_named(
     assert calls == [("me/keisei/abc", None), ("me/keisei/abc", 7)]
 
 
-def test_without_optuna_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_optuna_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     real_import = builtins.__import__
 
     def missing(name: str, *arguments: Any, **options: Any) -> Any:

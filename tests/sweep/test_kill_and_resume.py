@@ -1,4 +1,4 @@
-"""The whole thing, as a user runs it: six tiny trials, killed on the way, and a usable recipe."""
+"""A sweep as a user runs it: six tiny trials, killed in between, and a usable recipe."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_six_trials_killed_and_resumed_are_six_trials_and_a_recipe(tmp_path: Pat
     assert [trial["number"] for trial in summary["trials"]] == list(range(6))
     assert {trial["state"] for trial in summary["trials"]} == {"complete"}
     assert len(list((directory / TRIALS).iterdir())) == 6
-    # The trial that was under way went on in its own run, and trained each update once.
+    # The trial that was running was resumed in its own run, and trained each update once.
     assert [step.update for step in History.read(third).steps] == [1, 2, 3]
     assert (directory / PLOT).is_file()
 
@@ -118,5 +118,5 @@ def test_on_a_terminal_the_table_is_live() -> None:
     with console.capture() as captured, SweepDisplay(console) as display:
         display(SweepProgress(9, RECORDS, {2: 0.5}))
         display(SweepProgress(9, RECORDS, {}, is_ending=True))  # too soon after the first
-    assert "1 of 9 trials; Ctrl-C stops the sweep, the same command continues it" in captured.get()
+    assert "1 of 9 trials; Ctrl-C stops the sweep, the same command resumes it" in captured.get()
     assert "save their last checkpoint" not in captured.get()

@@ -91,7 +91,7 @@ def test_too_many_failures_in_a_row_end_the_sweep(stub: Stub, tmp_path: Path) ->
 
 
 @posix_only
-def test_a_killed_trial_says_so(stub: Stub, tmp_path: Path) -> None:
+def test_a_killed_trial_has_a_reason(stub: Stub, tmp_path: Path) -> None:
     stub("kill")
     with pytest.raises(TooManyFailuresError, match="ended by SIGKILL: perhaps memory ran out"):
         run(tmp_path, failures_in_a_row=1)
@@ -117,17 +117,17 @@ def test_trials_that_do_badly_are_ended_early(stub: Stub, tmp_path: Path) -> Non
     assert history.end.reason == "interrupted"  # asked, not killed
 
 
-def test_an_interrupted_sweep_goes_on_with_the_same_trials(stub: Stub, tmp_path: Path) -> None:
+def test_an_interrupted_sweep_resumes_the_same_trials(stub: Stub, tmp_path: Path) -> None:
     stub("wait")
     interrupt = InterruptFlag()
 
-    def end_when_both_are_under_way(progress: SweepProgress) -> None:
+    def stop_when_both_are_running(progress: SweepProgress) -> None:
         if [share > 0.7 for share in progress.fractions_done.values()] == [True, True]:
             interrupt.is_set = True
 
     first = run(
         tmp_path, trials=3, side_by_side=2, interrupt=interrupt,
-        on_change=end_when_both_are_under_way,
+        on_change=stop_when_both_are_running,
     )  # fmt: skip
     assert first.is_interrupted
     assert states(first) == ["running", "running"]
@@ -139,7 +139,7 @@ def test_an_interrupted_sweep_goes_on_with_the_same_trials(stub: Stub, tmp_path:
         assert len(History.read(trial_directory(second.directory, after.number)).starts) == 2
 
 
-def test_a_trial_without_a_checkpoint_begins_anew(stub: Stub, tmp_path: Path) -> None:
+def test_a_trial_without_a_checkpoint_starts_from_scratch(stub: Stub, tmp_path: Path) -> None:
     left = trial_directory(tmp_path / "sweep", 0)
     left.mkdir(parents=True)
     (left / "config.json").write_text("half a file", encoding="utf-8")
@@ -190,10 +190,11 @@ def test_a_resumed_sweep_waits_for_the_trials_of_a_killed_one(
     stub("wait")
     interrupt = InterruptFlag()
 
-    def end_when_under_way(progress: SweepProgress) -> None:
-        interrupt.is_set = any(share > 0.7 for share in progress.fractions_done.values())
+    def stop_when_running(progress: SweepProgress) -> None:
+        if any(share > 0.7 for share in progress.fractions_done.values()):
+            interrupt.is_set = True
 
-    run(tmp_path, trials=1, interrupt=interrupt, on_change=end_when_under_way)
+    run(tmp_path, trials=1, interrupt=interrupt, on_change=stop_when_running)
     stub("")
     with holder_of(trial_lock(tmp_path / "sweep", 0)) as orphan:
         with monkeypatch.context() as patch:
@@ -206,7 +207,7 @@ def test_a_resumed_sweep_waits_for_the_trials_of_a_killed_one(
         assert orphan.wait() != 0
 
 
-def test_what_a_recipe_says_is_read_back(tmp_path: Path) -> None:
+def test_a_recipe_can_be_read_back(tmp_path: Path) -> None:
     odd = {
         "evaluation.opponents": ["random", "usi:my engine,depth=3", 'a "quoted" one'],
         "run.start_from": "none",

@@ -207,8 +207,8 @@ def test_what_only_training_would_notice_is_refused(
         require_set_up(sweep)
 
 
-def test_files_that_are_no_space(tmp_path: Path) -> None:
-    with pytest.raises(FileAccessError, match="the spaces that come with Keisei are quickstart"):
+def test_files_that_are_not_a_space(tmp_path: Path) -> None:
+    with pytest.raises(FileAccessError, match="the search spaces that come with Keisei are"):
         load_space(tmp_path / "nothing.yaml")
     path = tmp_path / "list.yaml"
     path.write_text("- one", encoding="utf-8")

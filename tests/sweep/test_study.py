@@ -1,4 +1,4 @@
-"""The memory of a sweep: what a killed session has asked for and told is there in the next."""
+"""The database of a sweep: the trials of a killed session are there in the next."""
 
 from pathlib import Path
 from typing import Any
@@ -54,17 +54,17 @@ def test_sessions_together_ask_what_one_would_ask(kind: str, tmp_path: Path) -> 
     assert len({str(parameters) for parameters in asked[0]}) == 6  # and never the same twice
 
 
-def test_trials_under_way_are_found_again(tmp_path: Path) -> None:
+def test_running_trials_are_found_again(tmp_path: Path) -> None:
     study = open_study(tmp_path)
     done, open_one = study.ask(), study.ask()
-    assert open_one.report(1, 0.25)
+    assert not open_one.report(1, 0.25)
     study.complete(done.number, 0.75, games=40)
     study.close()
     again = open_study(tmp_path)
     assert again.interrupted() == [open_one.number] == [1]
     reopened = again.reopen(1)
     assert reopened.parameters == open_one.parameters
-    assert reopened.report(1, 0.9)  # said before: ignored
+    assert not reopened.report(1, 0.9)  # reported before: ignored
     assert [record.score for record in again.records()] == [0.75, 0.25]
     assert again.best() == again.records()[0]
     assert again.records()[0].games == 40
@@ -75,7 +75,7 @@ def test_trials_under_way_are_found_again(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_trial_that_was_killed_while_it_was_asked_for_gets_the_rest(tmp_path: Path) -> None:
+def test_a_trial_that_was_killed_while_it_was_created_gets_the_rest(tmp_path: Path) -> None:
     study = open_study(tmp_path)
     study._study.ask().suggest_float("ppo.learning_rate", 1e-4, 1e-2, log=True)
     study.close()
@@ -97,8 +97,8 @@ def test_what_is_worse_than_the_others_is_pruned(kind: str, tmp_path: Path) -> N
             trial.report(part, score)
         study.complete(trial.number, score, 4)
     worse, better = study.ask(), study.ask()
-    assert not all(worse.report(part, 0.1) for part in range(1, 5))
-    assert all(better.report(part, 0.9) for part in range(1, 5))
+    assert any(worse.report(part, 0.1) for part in range(1, 5))
+    assert not any(better.report(part, 0.9) for part in range(1, 5))
     study.prune(worse.number)
     assert study.records()[worse.number].state == "pruned"
     assert study.records()[worse.number].score == 0.1
@@ -137,7 +137,7 @@ def test_another_search_in_the_same_place_is_refused(
     assert "begin another sweep with --name" in str(caught.value)
 
 
-def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_study_is_refused(tmp_path: Path) -> None:
     (tmp_path / STUDY).write_bytes(b"no database, but long enough to be taken for one" * 9)
     with pytest.raises(KeiseiError, match=r"study\.sqlite3 cannot be used"):
         open_study(tmp_path)

@@ -55,7 +55,7 @@ class FakeRun:
 
 
 class FakeWandb:
-    """The package: a sweep that asks for some values, one trial after another."""
+    """The package: a sweep that requests some values, one trial after another."""
 
     def __init__(self, *values: dict[str, Any]) -> None:
         self.values = values
@@ -89,12 +89,12 @@ def test_values_become_trials_and_their_scores_are_sent(stub: Stub, tmp_path: Pa
     assert sent == [0.625] * 4  # each evaluation once
 
 
-def test_values_take_the_one_way_into_the_settings(
+def test_values_are_merged_into_the_settings(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     started = []
 
-    class Stopped(Exception):  # noqa: N818 -- it is no error
+    class Stopped(Exception):  # noqa: N818 -- not an error
         pass
 
     def note(config: Any, lock: Path, against: Any) -> Any:
@@ -130,7 +130,7 @@ def test_a_sweep_of_another_space_is_refused(tmp_path: Path) -> None:
         run_agent(small_sweep(tmp_path, space=SPACE, set=FIXED), tmp_path, wandb, sweep_id="abc")
 
 
-def test_the_definition_says_the_same_space(tmp_path: Path) -> None:
+def test_the_definition_describes_the_same_space(tmp_path: Path) -> None:
     definition = sweep_definition(small_sweep(tmp_path, space=SPACE, set=FIXED, trials=9), "mine")
     parameters = definition.pop("parameters")
     assert definition == {

@@ -39,7 +39,7 @@ PARAMETERS = 213_504
 
 
 def fake_config(updates: int = 60, **logging: object) -> AppConfig:
-    """Settings for a run of so many updates."""
+    """Return settings for a run of `updates` updates."""
     run = {"name": "fake", "total_timesteps": updates * PLIES_PER_STEP}
     return AppConfig.model_validate({"run": run, "logging": logging})
 
@@ -151,7 +151,7 @@ def random_record(black: str, white: str, seed: int) -> GameRecord:
 
 
 def fake_step(update: int, updates: int, max_minutes: float = 0.0) -> StepEnd:
-    """The end of one step, with a game under way."""
+    """Return the end of a step, with a game in progress."""
     game = random_game(0)[0]
     shown = ShogiGame()
     for move in game.moves[: min(len(game.moves), 20 + update)]:

@@ -1,4 +1,4 @@
-"""Stands in for `keisei.evaluation.measure_worker`, without torch: ``STUB`` says how it behaves."""
+"""Replaces `keisei.evaluation.measure_worker`, without torch; behaves as ``STUB`` demands."""
 
 import os
 import sys

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 PROGRESS = Progress(timestep=64, total_timesteps=192, update=1, games=2, seconds=3.0)
 IN_BACKGROUND = ("evaluation.background=on", "evaluation.interval=1", "evaluation.games=4")
 AFTER_UPDATE_2 = (*IN_BACKGROUND, "evaluation.interval=2")
-"""One evaluation on the way, in a run of three updates."""
+"""One evaluation during a run of three updates."""
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL, no niceness")
 

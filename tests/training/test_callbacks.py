@@ -21,14 +21,14 @@ from tests.training.fake_run import fake_events, progress_at
 
 
 class Listener(Callback):
-    """Remembers what it is told."""
+    """Records the events that it receives."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.received: list[str] = []
 
     def __getattribute__(self, name: str) -> object:
         if name.startswith("on_"):
-            self.heard.append(name)
+            self.received.append(name)
         return super().__getattribute__(name)
 
 
@@ -43,16 +43,16 @@ END = TrainingEnd("finished", progress_at(1, 1))
 def test_every_event_has_a_method_of_its_own(tmp_path: Path) -> None:
     listener = Listener()
     bus = EventBus([listener])
-    told = list(fake_events(tmp_path, updates=10))
-    assert {type(event) for event in told} == set(get_args(Event))
-    for event in told:
+    emitted = list(fake_events(tmp_path, updates=10))
+    assert {type(event) for event in emitted} == set(get_args(Event))
+    for event in emitted:
         bus.emit(event)
     methods = {name for name in vars(Callback) if name.startswith("on_")}
-    assert set(listener.heard) == methods
-    assert len(listener.heard) == len(told)
+    assert set(listener.received) == methods
+    assert len(listener.received) == len(emitted)
 
 
-def test_callbacks_are_told_in_their_order() -> None:
+def test_callbacks_are_called_in_order() -> None:
     order = []
 
     @dataclass
@@ -66,12 +66,12 @@ def test_callbacks_are_told_in_their_order() -> None:
     assert order == [3, 1, 2]
 
 
-def test_a_failing_callback_is_logged_and_the_others_are_told(
+def test_a_failing_callback_is_logged_and_the_others_are_called(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     listener = Listener()
     EventBus([Faulty(), listener]).emit(END)
-    assert listener.heard == ["on_training_end"]
+    assert listener.received == ["on_training_end"]
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert "Faulty failed in on_training_end" in record.getMessage()
@@ -118,6 +118,6 @@ def test_plugins_that_cannot_be_used_are_explained() -> None:
         load_plugin("wrong")
 
 
-def test_without_plugins_the_message_says_so() -> None:
+def test_an_unknown_plugin_without_any_installed() -> None:
     with pytest.raises(KeiseiError, match="installed: none"):
         load_plugin("anything")

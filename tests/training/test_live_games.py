@@ -1,4 +1,4 @@
-"""``live.json``: what it says, how often it is written, and what it costs."""
+"""``live.json``: its content, how often it is written, and what it costs."""
 
 import json
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def test_a_failure_is_not_repeated_at_every_game(tmp_path: Path) -> None:
     assert len(tries) == 1
 
 
-def test_a_file_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
     LiveGamesWriter(tmp_path / "nowhere", lambda: [board()]).on_game_end(GAME_END)
     assert not (tmp_path / "nowhere").exists()
 

@@ -26,7 +26,7 @@ def test_games_are_written_in_both_formats(tmp_path: Path) -> None:
         assert record.event == "Keisei, update 123: network vs greedy"
 
 
-def test_no_more_games_are_written_than_asked_for(tmp_path: Path) -> None:
+def test_no_more_games_are_written_than_requested(tmp_path: Path) -> None:
     SampleGamesWriter(tmp_path, 1).on_evaluation(fake_evaluation(1, 10, games=3))
     assert len(list((tmp_path / "games").iterdir())) == 2
     games = tuple(

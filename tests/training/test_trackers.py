@@ -36,7 +36,7 @@ from tests.training.fake_run import (
 def run_session(
     callback: Callback, directory: Path, *, first: int = 0, last: int = 20, stop_before: int = 0
 ) -> None:
-    """Tell of a session; with `stop_before`, it is killed so many events before its end."""
+    """Emit the events of a session; with `stop_before`, without that many at its end."""
     events = list(fake_events(directory, updates=20, first=first, last=last))
     for event in events[: len(events) - stop_before]:
         EventBus([callback]).emit(event)
@@ -67,7 +67,7 @@ def test_jsonl_line_is_on_disk_at_once(tmp_path: Path) -> None:
     assert [step.update for step in History.read(tmp_path).steps] == [1, 2, 3]
 
 
-def test_jsonl_goes_on_where_the_checkpoint_was(tmp_path: Path) -> None:
+def test_jsonl_continues_at_the_checkpoint(tmp_path: Path) -> None:
     run_session(JsonlTracker(tmp_path), tmp_path, last=14, stop_before=1)
     with (tmp_path / "metrics.jsonl").open("ab") as file:
         file.write(b'{"event":"step","update":15,"ti')  # kill -9 in the middle of a line
@@ -86,7 +86,7 @@ def test_jsonl_of_a_run_that_was_never_saved_starts_again(tmp_path: Path) -> Non
     assert [step.update for step in History.read(tmp_path).steps] == [1, 2]
 
 
-def test_jsonl_has_null_for_what_is_no_number(tmp_path: Path) -> None:
+def test_jsonl_has_null_for_values_that_are_not_finite(tmp_path: Path) -> None:
     tracker = JsonlTracker(tmp_path)
     run_session(tracker, tmp_path, last=1, stop_before=1)
     tracker.on_step_end(StepEnd(progress_at(2, 20), {"losses/policy": math.nan}, None))

@@ -1,4 +1,4 @@
-"""Weights & Biases, played by a fake: what it is told, and what its failures do to a run."""
+"""Weights & Biases, played by a fake: what it receives, and what its failures do to a run."""
 
 import logging
 import threading
@@ -91,7 +91,7 @@ def checkpoint(directory: Path, update: int) -> CheckpointSaved:
     return CheckpointSaved(path, progress_at(update, 10))
 
 
-def test_a_run_is_told_in_full(tmp_path: Path) -> None:
+def test_a_run_is_sent_in_full(tmp_path: Path) -> None:
     wandb = FakeWandb(tmp_path)
     bus = EventBus([make_tracker(wandb, tmp_path)])
     for event in fake_events(tmp_path, updates=10, last=5):
@@ -123,7 +123,7 @@ def test_a_resumed_run_keeps_its_id(tmp_path: Path) -> None:
     assert ids[0] == ids[1] != ""
 
 
-def test_what_is_no_number_is_not_sent(tmp_path: Path) -> None:
+def test_values_that_are_not_finite_are_not_sent(tmp_path: Path) -> None:
     wandb = FakeWandb(tmp_path)
     tracker = make_tracker(wandb, tmp_path)
     tracker.on_training_start(fake_start(tmp_path, fake_config(), 0, 10))
