@@ -272,7 +272,7 @@ from pathlib import Path
 from tests.tiny import tiny_trainer
 trainer = tiny_trainer(Path(sys.argv[1]), "evaluation.games=100000")
 trainer.background.submit(trainer.learner.best_network, trainer.progress)
-print(trainer.background._running._process.pid, flush=True)
+print(trainer.background._running.process.pid, flush=True)
 time.sleep(30)
 """
 
