@@ -1,6 +1,6 @@
 """`PPOAgent`: the learner of the towers. Trains an `ActorCritic` by PPO, with torch.
 
-The loss itself is in `keisei.ppo.losses`, the making of minibatches in `keisei.ppo.losses`.
+Loss and minibatches are in `keisei.ppo.losses`.
 """
 
 import copy
@@ -135,7 +135,7 @@ class PPOAgent:
         self._bad_minibatches = 0
 
     @property
-    def best_network(self) -> TorchPredictor:
+    def evaluation_network(self) -> TorchPredictor:
         """The network to evaluate: with the averaged weights if there are any."""
         best = self.average if self.average is not None else self.model
         return TorchPredictor(best, self.compute, self.spec)

@@ -55,7 +55,7 @@ FIRST_HALVING: Final = 64
 """Simulations of the first halving where their number is not known."""
 
 Q_TRANSFORM: Final = QTransform(maxvisit_init=50.0, value_scale=0.1)
-"""The paper scales by 1, for good values; those after ten minutes of training are not."""
+"""The paper's value_scale is 1; values of short training are less accurate, so they weigh less."""
 
 EDGES_PER_NODE: Final = 100
 """Legal moves of a position, roughly: what memory is reserved for."""
@@ -81,7 +81,7 @@ class SearchResult(NamedTuple):
     """``[G, M]``: simulations of each legal move."""
 
     trees: "TreeBatch"
-    """The trees themselves."""
+    """The trees, for principal variations."""
 
     def line(self, row: int) -> tuple[int, ...]:
         """Return the best move of a game and the play expected after it, as policy indices."""
@@ -97,7 +97,7 @@ class PrincipalVariation(NamedTuple):
     """Policy indices: the move, then the best replies."""
 
     value: float
-    """Of the move for its side, from -1 to 1."""
+    """Value of the move for its side, from -1 to 1."""
 
     visits: int
     """Simulations of the move."""
@@ -353,7 +353,7 @@ class GameSearch:
         self.max_depth = 0
 
     def _begin_halving(self, simulations: int) -> None:
-        """Consider the likeliest root moves, with what is known of them by now."""
+        """Begin a sequential halving over the best root moves so far."""
         batch = self._batch
         root = batch.edges_of(0, ROOT)
         count = root.stop - root.start

@@ -258,7 +258,7 @@ def _write_scores(trees: Trees, edges: Edges, tree: int, node: int, q_transform:
     factor = (q_transform.maxvisit_init + max_visits) * q_transform.value_scale / 2
     for k in range(count):
         value = _edge_value(trees, edges, tree, start + k, unvisited)
-        trees.scores[k] = edges.priors[start + k] + factor * value
+        trees.scores[k] = edges.log_priors[start + k] + factor * value
         if node == ROOT:
             trees.scores[k] += trees.root_noise[tree, k]
     return total
@@ -272,7 +272,7 @@ def _mixed_value(trees: Trees, edges: Edges, tree: int, node: int) -> float:
     for edge in range(start, start + int64(trees.edge_counts[tree, node])):
         visits = int64(edges.visits[edge])
         if visits:
-            prior = np.exp(edges.priors[edge])
+            prior = np.exp(edges.log_priors[edge])
             total += visits
             weight += prior
             weighted += prior * _edge_value(trees, edges, tree, edge, 0.0)

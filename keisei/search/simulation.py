@@ -228,7 +228,7 @@ def _expand(
     trees.values[tree, node] = value
     for k in range(count):
         edges.moves[used + k] = legal_actions[k]
-        edges.priors[used + k] = log_probs[k]
+        edges.log_priors[used + k] = log_probs[k]
         edges.children[used + k] = NO_NODE
         edges.visits[used + k] = 0
         edges.in_flight[used + k] = 0

@@ -90,7 +90,7 @@ class Edges(NamedTuple):
     moves: npt.NDArray[np.uint16]
     """Policy indices."""
 
-    priors: npt.NDArray[np.float32]
+    log_priors: npt.NDArray[np.float32]
     """Log-probabilities of the policy."""
 
     children: npt.NDArray[np.int32]
@@ -189,7 +189,7 @@ def reroot(
         trees.in_check[tree, new_node] = trees.in_check[tree, node]
         for k in range(count):
             edges.moves[used + k] = edges.moves[start + k]
-            edges.priors[used + k] = edges.priors[start + k]
+            edges.log_priors[used + k] = edges.log_priors[start + k]
             edges.children[used + k] = edges.children[start + k]
             edges.visits[used + k] = edges.visits[start + k]
             edges.in_flight[used + k] = edges.in_flight[start + k]

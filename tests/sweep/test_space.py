@@ -212,7 +212,7 @@ def test_files_that_are_not_a_space(tmp_path: Path) -> None:
         load_space(tmp_path / "nothing.yaml")
     path = tmp_path / "list.yaml"
     path.write_text("- one", encoding="utf-8")
-    with pytest.raises(ConfigError, match="should be settings of a sweep"):
+    with pytest.raises(ConfigError, match="should contain settings of a sweep"):
         load_space(path)
     path.write_text("trials: 3\ntrials: 4", encoding="utf-8")
     with pytest.raises(ConfigError, match="line 2, column 1: duplicate key trials"):
