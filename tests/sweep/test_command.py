@@ -66,7 +66,7 @@ def test_an_interrupted_sweep_explains_how_to_continue(
 
 def test_a_space_can_be_looked_at_before(tmp_path: Path) -> None:
     space = write_space(tmp_path)
-    assert "the space is good" in invoke(sweep, str(space), "--check").stdout
+    assert "the search space is valid" in invoke(sweep, str(space), "--check").stdout
     rows = json.loads(invoke(sweep, str(space), "--check", "--json").stdout)
     assert rows[1] == {"field": "ppo.epochs", "values": "1 to 3", "base": 1}
 
