@@ -31,7 +31,7 @@ class Progress:
     """Progress of a run, counted over all its sessions."""
 
     timestep: int
-    """Plies played and learned from."""
+    """Plies played in self-play."""
 
     total_timesteps: int
     """Plies after which the run is finished."""

@@ -6,63 +6,21 @@ resource tracker removes its blocks; if the tracker is killed as well, the next 
 """
 
 import logging
-import math
 import os
 import re
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
-
-import numpy as np
-import numpy.typing as npt
+from typing import Final, Self
 
 from keisei.errors import KeiseiError
 
 logger = logging.getLogger(__name__)
 
-ALIGNMENT: Final = 64
-"""Arrays begin at multiples of this many bytes, the size of a processor's cache line."""
-
 _PREFIX: Final = "keisei"
 _DIRECTORY: Final = Path("/dev/shm")
 """Where Linux lists blocks. Windows frees a block with its last user; macOS does not list them."""
-
-
-class _Place(NamedTuple):
-    """Where an array lies in a block."""
-
-    offset: int
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-
-class ArrayLayout:
-    """Places named arrays one after the other in a block of memory, each on its own cache line."""
-
-    def __init__(self, arrays: Mapping[str, tuple[npt.DTypeLike, tuple[int, ...]]]) -> None:
-        """Compute the offsets.
-
-        Args:
-            arrays: dtype and shape of each array, by name.
-        """
-        self._places: dict[str, _Place] = {}
-        self.size = 0
-        """Bytes of memory that all arrays take together."""
-
-        for name, (dtype, shape) in arrays.items():
-            place = self._places[name] = _Place(self.size, np.dtype(dtype), shape)
-            self.size += -(-place.dtype.itemsize * math.prod(shape) // ALIGNMENT) * ALIGNMENT
-
-    def views(self, memory: memoryview | bytearray, offset: int = 0) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays by name, as views of `memory`; structured ones are record arrays."""
-        views: dict[str, npt.NDArray[Any]] = {}
-        for name, place in self._places.items():
-            view = np.ndarray(place.shape, place.dtype, memory, offset + place.offset)
-            views[name] = view if place.dtype.names is None else view.view(np.recarray)
-        return views
 
 
 class SharedBlock:

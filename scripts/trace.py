@@ -1,6 +1,6 @@
 """Count the functions and files that Keisei runs through for one thing a user does.
 
-    python scripts/trace.py click [--list]
+    python scripts/trace.py click|train [--list]
 
 ``click``: from a click on the browser's board to the opponent's answer. A page is built without a
 browser, its board reports a move, and the bot ``greedy`` answers. The trace begins with the page's
@@ -14,6 +14,11 @@ redraw itself. Printed are
   it as a task or in a thread.
 
 Counted is the second click of a game: the first one also loads the opponent.
+
+``train``: from ``keisei train`` to the end of the first update, in one process. Printed are the
+files of the functions that are entered, which is what a reader opens who follows the way. Left out
+are the game (``keisei.shogi``) and what only looks on: display, logs, timers, trackers, journal.
+Counted is the second run of a process, so that imports and compilers are not in it.
 """
 
 import argparse
@@ -31,6 +36,22 @@ from typing import Any, Final, NamedTuple
 PACKAGE: Final = Path(__file__).resolve().parent.parent / "keisei"
 MAX_CLICK_FUNCTIONS: Final = 20
 """Functions from a click to the answer; it exits with 1 if there are more."""
+
+MAX_TRAIN_FILES: Final = 25
+"""Files from ``keisei train`` to the end of the first update; it exits with 1 if there are more."""
+
+ONLOOKERS: Final = (
+    "keisei.display.", "keisei.formats.", "keisei.runs.", "keisei.timing.",
+    "keisei.training.trackers.", "keisei.training.writers.",
+)  # fmt: skip
+"""Modules that only watch training."""
+
+TINY_RUN: Final = (
+    "run.total_timesteps=64", "env.num_games=8", "selfplay.rollout_plies=8", "env.ply_limit=20",
+    "evaluation.interval=0", "evaluation.final_games=1", "evaluation.background=off",
+    "evaluation.ply_limit=20", "evaluation.opponents=[random]", "device.torch_threads=1",
+    "model.tower_width=8", "logging.display=plain",
+)  # fmt: skip
 
 _SETTLED: Final = "GameRoom.settled"
 """The function with which the trace itself waits for the answer."""
@@ -179,12 +200,47 @@ async def _trace_click() -> Tracer:
     return tracer
 
 
+def trace_train() -> Tracer:
+    """Trace ``keisei train`` from the command line to the end of the first update."""
+    from keisei.cli import app
+    from keisei.training.trainer import Trainer
+
+    tracer = Tracer(leave_out=("keisei.shogi.", *ONLOOKERS))
+    original = Trainer.train_step
+
+    def train_step(trainer: Trainer) -> None:
+        original(trainer)
+        sys.setprofile(None)  # what follows is not traced
+
+    with tempfile.TemporaryDirectory() as root:
+        for name in ("untraced", "traced"):
+            settings = (f"run.root={root}", *TINY_RUN)
+            options = [part for setting in settings for part in ("--set", setting)]
+            command = ["train", "--config", "quickstart", "--name", name, *options]
+            if name == "untraced":
+                app(command, standalone_mode=False)
+                continue
+            Trainer.train_step = train_step  # type: ignore[method-assign]
+            try:
+                with tracer.recording():
+                    app(command, standalone_mode=False)
+            finally:
+                Trainer.train_step = original  # type: ignore[method-assign]
+    return tracer
+
+
 def main() -> int:
     """Run the command line; return its exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["click"])
+    parser.add_argument("what", choices=["click", "train"])
     parser.add_argument("--list", action="store_true", help="list the calls, too")
     arguments = parser.parse_args()
+    if arguments.what == "train":
+        modules = {module for module, _ in trace_train().functions()}
+        if arguments.list:
+            sys.stdout.write("".join(f"{module}\n" for module in sorted(modules)))
+        sys.stdout.write(f"train: {len(modules)} files\n")
+        return int(len(modules) > MAX_TRAIN_FILES)
     tracer = trace_click()
     functions = tracer.functions()
     properties = tracer.functions(properties=True)

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "logging.wandb_timeout": "with Weights & Biases",
     "parallel.compression": "with Ray",
     "parallel.max_failures": "when a worker fails",
+    "parallel.ray_address": "with Ray",
     "ppo.nan_limit": "when a loss is not finite",
 }
 """Fields that these runs do not read, and when they are read."""

@@ -57,7 +57,7 @@ def test_an_engine_that_does_not_start_is_left_out(
     monkeypatch.setattr(script, "find_program", lambda name: f"/nowhere/{name}")
     with ExitStack() as stack:
         assert script.open_rungs(stack) == []
-    assert "left out: gpsusi depth 4, no program /nowhere/gpsusi" in capsys.readouterr().err
+    assert "left out: gpsusi depth 4, program /nowhere/gpsusi not found" in capsys.readouterr().err
 
 
 def test_programs_that_are_there_get_their_settings(

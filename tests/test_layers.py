@@ -17,7 +17,8 @@ import keisei
 
 PACKAGE = Path(keisei.__file__).parent
 LEAVES = {
-    "constants", "errors", "formats", "metric_names", "plotting", "shared_memory", "system", "timing",
+    "constants", "errors", "formats", "metric_names", "plotting", "shared_memory", "system",
+    "timing",
 }  # fmt: skip
 """Modules that anything may import; among each other they import only `errors`."""
 
@@ -49,8 +50,8 @@ ALLOWED: Mapping[str, set[str]] = {
     },
     "web": {"analysis", "checkpoints", "evaluation", "play", "run_files", "runs", "shogi"},
     "benchmark": {
-        "callbacks", "config", "config_schema", "display", "evaluation", "network", "players", "ppo", "run_files", "runs",
-        "search", "selfplay", "shogi", "training",
+        "callbacks", "config", "config_schema", "display", "evaluation", "network", "players",
+        "ppo", "run_files", "runs", "search", "selfplay", "shogi", "training",
     },
     "warmup": {"network", "search", "shogi"},
     "doctor": {"shogi", "warmup"},

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.shared_memory import ALIGNMENT, ArrayLayout, SharedBlock, remove_orphans
+from keisei.ppo.buffer import ALIGNMENT, ArrayLayout
+from keisei.shared_memory import SharedBlock, remove_orphans
 
 SHARED = Path("/dev/shm")
 lists_shared_memory = pytest.mark.skipif(

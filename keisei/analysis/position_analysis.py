@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
 
     move: Move
     probability: float
-    """By the network's policy."""
+    """Probability by the network's policy."""
 
     visits: int = 0
     """Simulations of it; 0 without a search."""

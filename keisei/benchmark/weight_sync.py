@@ -18,10 +18,9 @@ from keisei.benchmark.harness import print_header, this_machine
 from keisei.config import load_config
 from keisei.formats import new_table
 from keisei.network.loading import read_network
-from keisei.network.model_factory import build_model
+from keisei.network.model_factory import make_network
 from keisei.network.predictor import Weights
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
-from keisei.shogi.features import feature_spec
 
 TURNS: Final = 5
 MEGABYTE: Final = 1e6
@@ -137,5 +136,4 @@ def _untrained_weights(depth: int, width: int) -> Weights:
     """Return the weights of an untrained network."""
     config = load_config(None, [f"model.tower_depth={depth}", f"model.tower_width={width}"])
     torch.manual_seed(0)
-    spec = feature_spec(config.env.input_features)
-    return build_model(config.model, spec.num_planes).state_dict()
+    return make_network(config, config.device).weights()

@@ -82,5 +82,6 @@ def _summary(facts: dict[str, object]) -> str:
         parts.append("a win may be declared")
     if facts["termination"]:
         ending = str(facts["termination"]).replace("_", " ")
-        parts.append(f"{ending}: {facts['winner'] or 'nobody'} wins")
+        winner = facts["winner"]
+        parts.append(f"{ending}: draw" if winner is None else f"{ending}: {winner} wins")
     return f"{', '.join(parts)}\n{facts['sfen']}"

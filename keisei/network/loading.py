@@ -32,7 +32,7 @@ class LoadedNetwork(NamedTuple):
 
     predictor: Predictor
     name: str
-    """Run and step, for people: ``quickstart@163840``."""
+    """Run and timestep, for people: ``quickstart@163840``."""
 
     identity: str
     """Name and digest of the weights; unique."""
@@ -57,7 +57,7 @@ class StoredNetwork:
     weights: Weights = field(repr=False)
     config: AppConfig = field(repr=False)
     timestep: int
-    """Plies that it was trained on."""
+    """Timestep of the run: plies played until then."""
 
     digest: str
     """SHA-256 of the file with the weights."""
@@ -74,7 +74,7 @@ class StoredNetwork:
 
     @property
     def name(self) -> str:
-        """Run and step, for people: ``quickstart@163840``."""
+        """Run and timestep, for people: ``quickstart@163840``."""
         return f"{self.run}@{self.timestep}"
 
     @property

@@ -17,9 +17,6 @@ from keisei.shogi.packed import Positions
 Weights = Mapping[str, npt.NDArray[Any]]
 """Weights of a network as named arrays, as checkpoints, workers and Ray carry them."""
 
-WIDTH_STEP = 32
-"""Legal lists are padded to multiples of this, so that compiled networks get few shapes."""
-
 
 class Prediction(NamedTuple):
     """Policy and value of ``B`` positions."""
@@ -81,11 +78,6 @@ def weights_checksum(weights: Weights) -> int:
     for array in weights.values():
         checksum = zlib.crc32(array.tobytes(), checksum)
     return checksum
-
-
-def padded_width(counts: npt.NDArray[np.int32], limit: int) -> int:
-    """Length of the longest legal list, rounded up to `WIDTH_STEP`, at most `limit`."""
-    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, limit)
 
 
 def sample_policy(

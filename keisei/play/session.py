@@ -36,7 +36,7 @@ class TimeLeft(NamedTuple):
 
     main: float
     byoyomi: float
-    """For this move, once `main` is used up."""
+    """Seconds for this move once `main` is used up."""
 
     is_up: bool
     """Whether the side has lost on time."""
@@ -75,7 +75,7 @@ _REASONS: Final = {
 
 
 class End(NamedTuple):
-    """How a game ended."""
+    """End of a game."""
 
     ending: Ending
     winner: Color | None

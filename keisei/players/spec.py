@@ -8,10 +8,12 @@ A spec is a kind with its main setting, then further settings as ``,name=value``
 | ``greedy`` | gains the most material at once; ``random=S``: a share S of its moves is random |
 | ``alphabeta:D`` | searches D plies; ``quiet=N``, ``margin=N``, ``random=S`` |
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
-| ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root |
+| ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root, |
+|  | ``temperature=T``: scale of the Gumbel noise there |
 | ``FILE.onnx`` | the network of an exported file, with the settings of a run |
 | ``usi:COMMAND`` | a USI engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS`` are limits: the first |
-|  | to be reached counts; ``name=N`` is for tables; others are the engine's own options |
+|  | to be reached counts; ``name=N`` is for tables; ``processes=N`` engines play side by |
+|  | side; others are the engine's own options |
 """
 
 import os
@@ -20,11 +22,11 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
-from keisei.network.loading import LoadedNetwork, load_network
+from keisei.network.loading import LoadedNetwork, StoredNetwork, load_network
 from keisei.players.bots import (
     AlphaBetaPlayer,
     GreedyPlayer,
@@ -36,9 +38,6 @@ from keisei.players.player import Player
 from keisei.players.usi_player import UsiPlayer
 from keisei.system import usable_cpus
 from keisei.usi.client import Limit, UsiSettings
-
-if TYPE_CHECKING:
-    from keisei.network.loading import StoredNetwork
 
 Value = TypeVar("Value")
 
@@ -207,7 +206,7 @@ def _policy_player(spec: _Spec, network: LoadedNetwork) -> Player:
     )
 
 
-def policy_player(network: "StoredNetwork", device: DeviceConfig) -> Player:
+def policy_player(network: StoredNetwork, device: DeviceConfig) -> Player:
     """Make a player of a stored network: by its policy alone, as its run measures it."""
     return _policy_player(_Spec(network.name, network.name, {}), network.loaded(device))
 

@@ -1,6 +1,6 @@
 """`PPOAgent`: the learner of the towers. Trains an `ActorCritic` by PPO, with torch.
 
-The loss itself is in `keisei.ppo.losses`, the making of minibatches in `keisei.ppo.losses`.
+Loss and minibatches are in `keisei.ppo.losses`.
 """
 
 import copy
@@ -24,8 +24,8 @@ from keisei.network.model_factory import build_model
 from keisei.network.predictor import weights_checksum
 from keisei.network.towers.device import Compute, choose_compute, learner_device
 from keisei.network.towers.model import ActorCritic, legal_log_probs
-from keisei.network.towers.torch_predictor import TorchPredictor
-from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
+from keisei.network.towers.torch_predictor import TorchPredictor, model_weights
+from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.distributed import TorchRanks
 from keisei.ppo.learner import (
@@ -135,7 +135,7 @@ class PPOAgent:
         self._bad_minibatches = 0
 
     @property
-    def best_network(self) -> TorchPredictor:
+    def evaluation_network(self) -> TorchPredictor:
         """The network to evaluate: with the averaged weights if there are any."""
         best = self.average if self.average is not None else self.model
         return TorchPredictor(best, self.compute, self.spec)

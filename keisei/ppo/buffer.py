@@ -1,15 +1,16 @@
 """`ExperienceBuffer`: the experience of one rollout with advantages and returns, 140 bytes a ply.
 
 Legal lists and planes are not stored: a kernel recomputes them for each minibatch, in the same
-order (`docs/decisions/006-legal-lists-are-made-anew.md`).
+order (`docs/decisions/006-legal-lists-are-regenerated.md`).
 """
 
-from typing import Final, NamedTuple
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from keisei.shared_memory import ArrayLayout
 from keisei.shogi.material import material_potentials
 from keisei.shogi.packed import PACKED
 from keisei.shogi.position import Records
@@ -88,6 +89,44 @@ _FIELDS: Final = (
     _Field("last_packed", PACKED, False),
     _Field("last_values", np.dtype(np.float32), False),
 )
+
+
+ALIGNMENT: Final = 64
+"""Arrays begin at multiples of this many bytes, the size of a processor's cache line."""
+
+
+class _Place(NamedTuple):
+    """Where an array lies in a block."""
+
+    offset: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+class ArrayLayout:
+    """Places named arrays one after the other in a block of memory, each on its own cache line."""
+
+    def __init__(self, arrays: Mapping[str, tuple[npt.DTypeLike, tuple[int, ...]]]) -> None:
+        """Compute the offsets.
+
+        Args:
+            arrays: dtype and shape of each array, by name.
+        """
+        self._places: dict[str, _Place] = {}
+        self.size = 0
+        """Bytes of memory that all arrays take together."""
+
+        for name, (dtype, shape) in arrays.items():
+            place = self._places[name] = _Place(self.size, np.dtype(dtype), shape)
+            self.size += -(-place.dtype.itemsize * math.prod(shape) // ALIGNMENT) * ALIGNMENT
+
+    def views(self, memory: memoryview | bytearray, offset: int = 0) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by name, as views of `memory`; structured ones are record arrays."""
+        views: dict[str, npt.NDArray[Any]] = {}
+        for name, place in self._places.items():
+            view = np.ndarray(place.shape, place.dtype, memory, offset + place.offset)
+            views[name] = view if place.dtype.names is None else view.view(np.recarray)
+        return views
 
 
 class Experience:

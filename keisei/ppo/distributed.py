@@ -2,7 +2,7 @@
 
 Under ``torchrun`` every process is a rank and plays its own games. Gradients are averaged before
 each step of the optimizer, so all ranks keep the same weights; all decisions about a step are made
-together too. Why not DistributedDataParallel: `docs/decisions/011-learners-average-by-hand.md`.
+together too. Why not DistributedDataParallel: `docs/decisions/010-gradients-averaged-by-hand.md`.
 """
 
 import os

@@ -144,7 +144,7 @@ class Learner(Protocol):
         ...
 
     @property
-    def best_network(self) -> Network:
+    def evaluation_network(self) -> Network:
         """The network to evaluate: with the averaged weights if there are any."""
         ...
 

@@ -11,12 +11,11 @@ from torch import Tensor
 
 from keisei import metric_names as metrics
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.network.predictor import padded_width
 from keisei.network.towers.device import Compute
 from keisei.network.towers.torch_predictor import planes_tensor
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.shogi.features import FeatureSpec
-from keisei.shogi.packed import legal_from_packed
+from keisei.shogi.packed import legal_from_packed, padded_width
 from keisei.shogi.position import new_positions
 
 

@@ -5,10 +5,10 @@ simulation is one call of the network for all of them. `GameSearch` searches one
 stopped: it keeps its tree from move to move, in a bounded memory, and has several simulations in
 flight, as calling the network for one position at a time would take three times as long.
 
-Both simulate, expand, back up and rank the moves by the same code, `TreeBatch`; they differ in how
-the simulations are spent at the root. With a fixed number it is sequential halving: the likeliest
-moves get a few simulations each, then the better half of them more, and so on. Without, the root
-selects as the nodes below it do.
+Both select, expand, back up and rank by the same code, `TreeBatch`. The root spends its simulations
+by sequential halving: the likeliest moves get a few each, then the better half of them more, and so
+on. Where their number is not known beforehand, one halving follows another, each with twice as many
+simulations. Why not as the nodes below: ``docs/decisions/012-one-ranking.md``.
 """
 
 from typing import Final, NamedTuple
@@ -30,7 +30,6 @@ from keisei.search.selection import (
 from keisei.search.simulation import add_roots, expand_and_backup, simulate
 from keisei.search.trees import (
     COLLIDED,
-    LIKE_INTERIOR,
     NEEDS_NETWORK,
     NO_NODE,
     NO_SIMULATION,
@@ -52,8 +51,11 @@ MAX_SIMULATIONS: Final = 100_000
 MAX_CONSIDERED_MOVES: Final = 16
 """Root moves that sequential halving begins with."""
 
+FIRST_HALVING: Final = 64
+"""Simulations of the first halving where their number is not known."""
+
 Q_TRANSFORM: Final = QTransform(maxvisit_init=50.0, value_scale=0.1)
-"""The paper scales by 1, for good values; those after ten minutes of training are not."""
+"""The paper's value_scale is 1; values of short training are less accurate, so they weigh less."""
 
 EDGES_PER_NODE: Final = 100
 """Legal moves of a position, roughly: what memory is reserved for."""
@@ -79,7 +81,7 @@ class SearchResult(NamedTuple):
     """``[G, M]``: simulations of each legal move."""
 
     trees: "TreeBatch"
-    """The trees themselves."""
+    """The trees, for principal variations."""
 
     def line(self, row: int) -> tuple[int, ...]:
         """Return the best move of a game and the play expected after it, as policy indices."""
@@ -95,7 +97,7 @@ class PrincipalVariation(NamedTuple):
     """Policy indices: the move, then the best replies."""
 
     value: float
-    """Of the move for its side, from -1 to 1."""
+    """Value of the move for its side, from -1 to 1."""
 
     visits: int
     """Simulations of the move."""
@@ -147,7 +149,7 @@ class TreeBatch:
     def simulate(self, root_visits: npt.NDArray[np.int64]) -> int:
         """Run up to ``W`` simulations with one call of the network; return how many counted.
 
-        ``root_visits[W]``: the considered visit counts, `LIKE_INTERIOR` or `NO_SIMULATION`.
+        ``root_visits[W]``: the considered visit counts, or `NO_SIMULATION`.
         """
         trees, games = self.trees, self._games
         simulate(trees, self.edges, games, self._roots, root_visits, self._q_transform)
@@ -290,6 +292,12 @@ class GameSearch:
         self._game: ShogiGame | None = None
         self._rules: tuple[int, DeclarationRule] | None = None
         self._is_restricted = False
+        self._sequence = considered_visits(1, 1)
+        """Considered visit counts of the present halving."""
+
+        self._done = 0
+        """Simulations of the present halving."""
+
         self.max_depth = 0
         """Plies of the longest simulation."""
 
@@ -308,6 +316,7 @@ class GameSearch:
         temperature: float = 0.0,
         random: np.random.Generator | None = None,
         only: npt.NDArray[np.uint16] | None = None,
+        simulations: int | None = None,
     ) -> None:
         """Begin the search of a position, with what the last tree knows of it.
 
@@ -318,6 +327,7 @@ class GameSearch:
             temperature: scale of the Gumbel noise at the root; 0: no noise.
             random: draws the noise.
             only: the legal actions that are considered at the root; None: all.
+            simulations: number of simulations, where it is known.
         """
         batch = self._batch
         rules = (ply_limit, declaration)
@@ -339,7 +349,17 @@ class GameSearch:
         roots[0] = game.position
         branches = branches_of(game, self.batch_size, ply_limit=ply_limit, declaration=declaration)
         batch.set_games(branches, roots)
+        self._begin_halving(min(simulations or FIRST_HALVING, MAX_SIMULATIONS))
         self.max_depth = 0
+
+    def _begin_halving(self, simulations: int) -> None:
+        """Begin a sequential halving over the best root moves so far."""
+        batch = self._batch
+        root = batch.edges_of(0, ROOT)
+        count = root.stop - root.start
+        batch.trees.earlier_visits[0, :count] = batch.edges.visits[root]
+        self._sequence = considered_visits(min(count, MAX_CONSIDERED_MOVES), simulations)
+        self._done = 0
 
     @property
     def simulations(self) -> int:
@@ -369,11 +389,16 @@ class GameSearch:
         """Run a batch of at most `most` simulations; return their number, 0 when it is full."""
         if self.is_full:
             return 0
+        if self._done == len(self._sequence):
+            self._begin_halving(min(2 * len(self._sequence), MAX_SIMULATIONS))
         number = max(1, min(self.batch_size, 1 + self.simulations // SIMULATIONS_PER_BATCH_SLOT))
         if most is not None:
             number = min(number, most)
-        is_used = np.arange(self.batch_size) < number
-        done = self._batch.simulate(np.where(is_used, LIKE_INTERIOR, NO_SIMULATION))
+        required = self._sequence[self._done : self._done + number]
+        root_visits = np.full(self.batch_size, NO_SIMULATION, dtype=np.int64)
+        root_visits[: len(required)] = required
+        done = self._batch.simulate(root_visits)
+        self._done += done
         self.max_depth = max(self.max_depth, int(self._batch.trees.path_lengths.max()))
         return done
 

@@ -63,14 +63,14 @@ def considered_visits(moves: int, simulations: int) -> npt.NDArray[np.int64]:
 def select_root(
     trees: Trees, edges: Edges, tree: int, considered: int, q_transform: QTransform
 ) -> int:
-    """Return the best root edge among those with `considered` visits; of all edges if none has."""
+    """Return the best root edge among those with `considered` visits, or of all if none has."""
     _write_scores(trees, edges, tree, ROOT, q_transform)
     start = int64(trees.edge_starts[tree, ROOT])
     count = int64(trees.edge_counts[tree, ROOT])
     best = -1
     for attempt in range(2):
         for k in range(count):
-            visits = edges.visits[start + k] + edges.in_flight[start + k]
+            visits = _visits(trees, edges, tree, ROOT, k) + edges.in_flight[start + k]
             is_considered = attempt == 1 or visits == considered
             if is_considered and (best < 0 or trees.scores[k] > trees.scores[best]):
                 best = k
@@ -178,22 +178,25 @@ def rank_edges(
     """Write the edges of a node into ``ranking[593]``, the best first; return their number.
 
     Moves that are proven to win come first, the shortest mate before longer ones, and moves that
-    are proven to lose last, the longest resistance first. Others are ranked by visits and, with
-    equal visits, by the improved policy. ``distances[S + 1]`` is from `write_mate_distances`.
+    are proven to lose last, the longest resistance first. Others are ranked by visits, at the root
+    by those of the present halving, and with equal visits by the improved policy.
+    ``distances[S + 1]`` is from `write_mate_distances`.
     """
     _write_scores(trees, edges, tree, node, q_transform)
     start = int64(trees.edge_starts[tree, node])
     count = int64(trees.edge_counts[tree, node])
     for k in range(count):
         mate_rank = _mate_rank(trees, edges, tree, start + k, distances)
+        visits = _visits(trees, edges, tree, node, k)
         place = k
         while place > 0:
             other = int64(ranking[place - 1])
             other_mate_rank = _mate_rank(trees, edges, tree, other, distances)
+            other_visits = _visits(trees, edges, tree, node, other - start)
             if mate_rank != other_mate_rank:
                 is_better = mate_rank > other_mate_rank
-            elif edges.visits[start + k] != edges.visits[other]:
-                is_better = edges.visits[start + k] > edges.visits[other]
+            elif visits != other_visits:
+                is_better = visits > other_visits
             else:
                 is_better = trees.scores[k] > trees.scores[other - start]
             if not is_better:
@@ -202,6 +205,13 @@ def rank_edges(
             place -= 1
         ranking[place] = start + k
     return count
+
+
+@jit_inner
+def _visits(trees: Trees, edges: Edges, tree: int, node: int, k: int) -> int:
+    """Return the visits of edge `k` of a node; at the root those of the present halving."""
+    visits = int64(edges.visits[int64(trees.edge_starts[tree, node]) + k])
+    return visits - int64(trees.earlier_visits[tree, k]) if node == ROOT else visits
 
 
 @jit_inner
@@ -248,7 +258,7 @@ def _write_scores(trees: Trees, edges: Edges, tree: int, node: int, q_transform:
     factor = (q_transform.maxvisit_init + max_visits) * q_transform.value_scale / 2
     for k in range(count):
         value = _edge_value(trees, edges, tree, start + k, unvisited)
-        trees.scores[k] = edges.priors[start + k] + factor * value
+        trees.scores[k] = edges.log_priors[start + k] + factor * value
         if node == ROOT:
             trees.scores[k] += trees.root_noise[tree, k]
     return total
@@ -262,7 +272,7 @@ def _mixed_value(trees: Trees, edges: Edges, tree: int, node: int) -> float:
     for edge in range(start, start + int64(trees.edge_counts[tree, node])):
         visits = int64(edges.visits[edge])
         if visits:
-            prior = np.exp(edges.priors[edge])
+            prior = np.exp(edges.log_priors[edge])
             total += visits
             weight += prior
             weighted += prior * _edge_value(trees, edges, tree, edge, 0.0)

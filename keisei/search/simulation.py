@@ -17,7 +17,6 @@ from keisei.search.trees import (
     COLLIDED,
     FIXED,
     IS_PROVEN,
-    LIKE_INTERIOR,
     LOST,
     NEEDS_NETWORK,
     NO_NODE,
@@ -56,7 +55,7 @@ def simulate(
         games: ``[W]``, copies of the real games; what follows the root is overwritten.
         roots: ``[T]``, the positions at the roots.
         considered_visits: ``[W]``: only root moves with this visit count are considered; or
-            `NO_SIMULATION`, `LIKE_INTERIOR`.
+            `NO_SIMULATION`.
         q_transform: weight of the values against the policy.
     """
     for simulation in range(len(considered_visits)):
@@ -69,7 +68,7 @@ def simulate(
         node = ROOT
         trees.path_nodes[simulation, 0] = ROOT
         while True:
-            if node == ROOT and considered_visits[simulation] != LIKE_INTERIOR:
+            if node == ROOT:
                 considered = int64(considered_visits[simulation])
                 edge = select_root(trees, edges, tree, considered, q_transform)
             else:
@@ -229,7 +228,7 @@ def _expand(
     trees.values[tree, node] = value
     for k in range(count):
         edges.moves[used + k] = legal_actions[k]
-        edges.priors[used + k] = log_probs[k]
+        edges.log_priors[used + k] = log_probs[k]
         edges.children[used + k] = NO_NODE
         edges.visits[used + k] = 0
         edges.in_flight[used + k] = 0

@@ -25,8 +25,7 @@ NEEDS_NETWORK, IS_PROVEN, COLLIDED = 0, 1, 2
 batch has reached and that is not evaluated yet, does not count as a simulation."""
 
 NO_SIMULATION: Final = -1
-LIKE_INTERIOR: Final = -2
-"""In place of a considered visit count: no simulation; select at the root as at interior nodes."""
+"""In place of a considered visit count: no simulation."""
 
 
 class Trees(NamedTuple):
@@ -47,6 +46,7 @@ class Trees(NamedTuple):
     path_lengths: npt.NDArray[np.int32]  # [W]: number of edges
     leaf_states: npt.NDArray[np.int8]  # [W]: NEEDS_NETWORK, IS_PROVEN or COLLIDED
     root_noise: npt.NDArray[np.float32]  # [T, 593]: Gumbel noise on the root's log-probabilities
+    earlier_visits: npt.NDArray[np.int32]  # [T, 593]: of root edges, before the present halving
     scores: npt.NDArray[np.float64]  # [1024]: scratch, of the edges of one node
     replies: npt.NDArray[np.uint16]  # [1024]: scratch of the search for a mate in one
     checking: npt.NDArray[np.uint64]  # [classes, 2]: scratch of the search for a mate in one
@@ -77,6 +77,7 @@ class Trees(NamedTuple):
             path_lengths=np.zeros(simulations, dtype=np.int32),
             leaf_states=np.zeros(simulations, dtype=np.int8),
             root_noise=np.zeros((trees, MAX_LEGAL_MOVES), dtype=np.float32),
+            earlier_visits=np.zeros((trees, MAX_LEGAL_MOVES), dtype=np.int32),
             scores=np.zeros(MOVE_BUFFER, dtype=np.float64),
             replies=np.zeros(MOVE_BUFFER, dtype=np.uint16),
             checking=np.zeros((NUM_CLASSES, 2), dtype=np.uint64),
@@ -89,7 +90,7 @@ class Edges(NamedTuple):
     moves: npt.NDArray[np.uint16]
     """Policy indices."""
 
-    priors: npt.NDArray[np.float32]
+    log_priors: npt.NDArray[np.float32]
     """Log-probabilities of the policy."""
 
     children: npt.NDArray[np.int32]
@@ -188,7 +189,7 @@ def reroot(
         trees.in_check[tree, new_node] = trees.in_check[tree, node]
         for k in range(count):
             edges.moves[used + k] = edges.moves[start + k]
-            edges.priors[used + k] = edges.priors[start + k]
+            edges.log_priors[used + k] = edges.log_priors[start + k]
             edges.children[used + k] = edges.children[start + k]
             edges.visits[used + k] = edges.visits[start + k]
             edges.in_flight[used + k] = edges.in_flight[start + k]

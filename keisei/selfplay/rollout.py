@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import SelfPlayConfig
-from keisei.network.predictor import Network, Predictor, Weights, padded_width
+from keisei.network.predictor import Network, Predictor, Weights
 from keisei.ppo.buffer import Experience
 from keisei.search.mates import MateRule
 from keisei.shogi.actions import MIRRORED_ACTIONS
-from keisei.shogi.packed import Positions, mirror_packed
+from keisei.shogi.packed import Positions, mirror_packed, padded_width
 from keisei.shogi.rng import coin_flips, sample_moves
 from keisei.shogi.rules import Outcome, as_outcome
 from keisei.shogi.vector import VectorShogi

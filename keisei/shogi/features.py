@@ -243,8 +243,8 @@ def register_feature(
         if not name.isidentifier() or name == _ALL or name in _features:
             raise ValueError(f"a feature cannot be named {name!r}: not an identifier, or in use")
         _features[name] = Feature(name, tuple(planes), write, is_base)
-        for base in [name] if is_base else [f"{base}+{name}" for base in _bases()]:
-            feature_spec(base)
+        for spec in [name] if is_base else [f"{base}+{name}" for base in _bases()]:
+            feature_spec(spec)
         return write
 
     return register

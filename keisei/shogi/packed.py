@@ -245,3 +245,12 @@ def unpack_diagram(packed: Record) -> Diagram:
     position = new_positions(1)[0]
     unpack(packed, position)
     return to_diagram(position)
+
+
+WIDTH_STEP = 32
+"""Legal lists are padded to multiples of this, so that compiled networks get few shapes."""
+
+
+def padded_width(counts: npt.NDArray[np.int32], limit: int) -> int:
+    """Length of the longest legal list, rounded up to `WIDTH_STEP`, at most `limit`."""
+    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, limit)

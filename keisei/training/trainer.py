@@ -149,7 +149,7 @@ class Trainer:
 
     @property
     def progress(self) -> Progress:
-        """How far the run has come."""
+        """Progress of the run so far."""
         session = time.perf_counter() - self._session_start - self._pause.seconds
         seconds = self._earlier_seconds + session
         run = self.config.run
@@ -232,9 +232,9 @@ class Trainer:
         return total
 
     def evaluate(self, games: int) -> dict[str, Score]:
-        """Play the newest network against the opponents of ``config.evaluation``."""
+        """Play the network, by its averaged weights if any, against the configured opponents."""
         result = measure(
-            self.learner.best_network,
+            self.learner.evaluation_network,
             self.config,
             games=games,
             seed=self.config.run.seed + self.update,
@@ -326,7 +326,7 @@ class Trainer:
         self.learner.random = np.random.default_rng([learning, self.ranks.rank])
 
     def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
-        network = self.learner.best_network
+        network = self.learner.evaluation_network
         if not is_in_background(self.config.evaluation, network, self.ranks.local_size):
             self.evaluate(self.config.evaluation.games)
         elif self._own_end(interrupt) is None:  # else the final one measures the same network

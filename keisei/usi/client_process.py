@@ -236,7 +236,7 @@ class EngineProcess:
             try:
                 self._answers.put_nowait(text)
             except Full:
-                self._failure = f"it printed {MAX_ANSWER_LINES} unsolicited lines"
+                self._failure = f"it printed {MAX_ANSWER_LINES} lines that were not requested"
 
 
 def _text(line: bytes) -> str:

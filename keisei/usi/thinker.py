@@ -32,7 +32,7 @@ SLOW_BATCH_MEMORY: Final = 0.97
 """Decay per batch of the remembered slowest batch: on a busy machine slow batches recur."""
 
 MAX_BATCH_SECONDS: Final = 0.5
-"""Longer batches are taken for accidents, such as a suspended computer."""
+"""Longer batches are treated as outliers, such as a suspended computer."""
 
 BATCHES_NEAR_THE_END: Final = 6
 """Batches get smaller when fewer than this many of the slowest fit into the time left."""
@@ -215,6 +215,7 @@ class Thinker:
             temperature=settings.temperature / 100,
             random=self._rng(settings),
             only=only,
+            simulations=None if job.limits.depth is not None else self._simulations_left(job, 0),
         )
         self._slowest /= 2  # after a very slow batch there might never be another
         done, reported = 0, time.monotonic()

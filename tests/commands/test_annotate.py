@@ -38,7 +38,7 @@ def test_files_and_pictures(run: Path, game: Path, suffix: str) -> None:
     assert result.exit_code == 0
     record = load_game(target)
     assert record.main_line == short_game().main_line
-    assert record.comment.startswith("keisei: judged by mine@64, 4 simulations")
+    assert record.comment.startswith("keisei: analysed by mine@64, 4 simulations")
     assert all("keisei: best moves were: " in move.comment for move in record.moves)
     assert picture.read_bytes().startswith(b"<?xml")
     assert "Black (Akane): 3 moves, " in result.stdout
@@ -79,8 +79,8 @@ def test_turning_points(run: Path, tmp_path: Path) -> None:
     [
         (["--output", "out.pdf"], r"out\.pdf: a game file ends in one of \.csa"),
         (["--output", "out.usi"], r"ends in one of \.csa .*, not in '\.usi'"),
-        (["--plot", "out.pdf"], r"out\.pdf: a picture ends in \.png or \.svg"),
-        (["--plot", "out"], "a picture ends in"),
+        (["--plot", "out.pdf"], r"out\.pdf: a plot ends in \.png or \.svg"),
+        (["--plot", "out"], "a plot ends in"),
         (["--model", "nobody"], "there is no run or checkpoint nobody"),
         (["--model", "nobody.onnx"], r"cannot read nobody\.onnx"),
     ],

@@ -41,7 +41,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(run: Path, folder: Path)
     target = folder / "mine@128.onnx"
     target.write_text("precious")
     for arguments in ([], ["--output", "mine@128.onnx"]):
-        with pytest.raises(KeiseiError, match="is there already; --force replaces it"):
+        with pytest.raises(KeiseiError, match="already exists; --force replaces it"):
             invoke(export, str(run), *arguments)
     assert target.read_text() == "precious"
     assert invoke(export, str(run), "--force").exit_code == 0

@@ -51,7 +51,7 @@ def test_a_stored_network_is_set_up_to_play(trainer: Trainer) -> None:
     assert all(np.array_equal(network.weights()[k], array) for k, array in stored.weights.items())
     positions = VectorShogi(3, opening_plies=8).observe()
     for loaded in (stored.loaded(device_config("cpu", 1)), load_network(trainer.run_directory)):
-        expected = trainer.learner.best_network.predict(positions)
+        expected = trainer.learner.evaluation_network.predict(positions)
         assert (loaded.name, loaded.identity) == (stored.name, stored.identity)
         for got, wanted in zip(loaded.predictor.predict(positions), expected, strict=True):
             assert np.array_equal(got, wanted)
@@ -80,7 +80,7 @@ def test_averaged_weights_are_preferred(tmp_path: Path) -> None:
     trainer.train_step()
     trainer.save()
     loaded, newest = read_network(tmp_path).weights, trainer.learner.network.weights()
-    for name, value in trainer.learner.best_network.weights().items():
+    for name, value in trainer.learner.evaluation_network.weights().items():
         assert np.array_equal(value, loaded[name])
     assert not all(np.array_equal(value, loaded[name]) for name, value in newest.items())
 

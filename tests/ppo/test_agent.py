@@ -78,14 +78,14 @@ def test_averaged_weights_follow_slowly() -> None:
     before = [p.clone() for p in agent.model.parameters()]
     stats = practice.learn()
     assert agent.average is not None
-    assert agent.best_network.model is agent.average
+    assert agent.evaluation_network.model is agent.average
     for old, new, mean in zip(
         before, agent.model.parameters(), agent.average.parameters(), strict=True
     ):
         assert torch.allclose(mean, 0.9 * old + 0.1 * new, atol=1e-6)
     assert stats.metrics["losses/ema_kl"] >= 0.0
     plain = tiny_agent()
-    assert plain.best_network.model is plain.model
+    assert plain.evaluation_network.model is plain.model
 
 
 def test_a_non_finite_loss_is_skipped_and_then_stops_the_run(

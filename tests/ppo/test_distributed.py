@@ -71,7 +71,7 @@ def learned(
     for rank in ranks:  # one after the other: they set torch's global seed
         random = np.random.default_rng(rank.rank)
         agent = PPOAgent(config, start.compute, start.spec, random, rank)
-        for model in (agent.model, agent.best_network.model):
+        for model in (agent.model, agent.evaluation_network.model):
             model.load_state_dict(start.model.state_dict())
         agents.append(agent)
     parts = [part_of(whole, rank.rank, size) for rank in ranks]
@@ -106,7 +106,9 @@ def test_ranks_take_the_step_that_one_takes_with_all_samples(practice: Practice,
 def test_ranks_keep_the_same_weights_bit_by_bit(practice: Practice) -> None:
     agents = learned(practice, 2, "ppo.minibatch_size=16", "ppo.epochs=2", "ppo.ema_decay=0.9")
     assert agents[0].fingerprint == agents[1].fingerprint
-    for a, b in zip(*(agent.best_network.model.parameters() for agent in agents), strict=True):
+    for a, b in zip(
+        *(agent.evaluation_network.model.parameters() for agent in agents), strict=True
+    ):
         assert torch.equal(a, b)
 
 

@@ -134,7 +134,7 @@ def test_another_search_in_the_same_place_is_refused(
     with pytest.raises(ConfigError) as caught:
         open_study(tmp_path, **changes)
     assert problem in str(caught.value)
-    assert "another sweep with --name" in str(caught.value)
+    assert "start another sweep with --name" in str(caught.value)
 
 
 def test_a_file_that_is_not_a_study_is_refused(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def running_process(trainer: Trainer) -> ChildProcess:
 
 
 def submit(evaluation: BackgroundEvaluation, trainer: Trainer, update: int) -> None:
-    evaluation.submit(trainer.learner.best_network, replace(PROGRESS, update=update))
+    evaluation.submit(trainer.learner.evaluation_network, replace(PROGRESS, update=update))
 
 
 def test_results_are_those_of_the_submitted_network(tmp_path: Path) -> None:
@@ -271,8 +271,8 @@ import sys, time
 from pathlib import Path
 from tests.tiny import tiny_trainer
 trainer = tiny_trainer(Path(sys.argv[1]), "evaluation.games=100000")
-trainer.background.submit(trainer.learner.best_network, trainer.progress)
-print(trainer.background._running._process.pid, flush=True)
+trainer.background.submit(trainer.learner.evaluation_network, trainer.progress)
+print(trainer.background._running.process.pid, flush=True)
 time.sleep(30)
 """
 

@@ -247,7 +247,7 @@ def test_an_engine_that_floods_its_output() -> None:
         assert engine.best_move("startpos", []) == "7g7f"
         # How long it takes to print so many lines depends on the machine.
         assert soon(lambda: engine._process._failure is not None)
-        with pytest.raises(UsiEngineError, match="4096 unsolicited lines"):
+        with pytest.raises(UsiEngineError, match="4096 lines that were not requested"):
             engine.best_move("startpos", [])
 
 

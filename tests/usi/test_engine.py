@@ -51,7 +51,7 @@ def test_it_introduces_itself_and_every_option_can_be_set_to_what_it_announces()
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("setoption name Nonsense value 1", "no option 'Nonsense'"),
+        ("setoption name Nonsense value 1", "unknown option 'Nonsense'"),
         ("setoption name Threads value 0", "from 1 to 512"),
         ("setoption name Threads value many", "whole number"),
         ("setoption name USI_Ponder value perhaps", "true, false"),
@@ -62,7 +62,7 @@ def test_it_introduces_itself_and_every_option_can_be_set_to_what_it_announces()
         ("position sfen 9/9/9 b - 1", "3 ranks"),
         ("position", "an SFEN has"),
         ("hello\tworld", "unknown command"),
-        ("go nodes many nodes 1", "not understood: 'nodes many'"),
+        ("go nodes many nodes 1", "unknown arguments: 'nodes many'"),
     ],
 )
 def test_mistakes_are_explained_and_change_nothing_else(line: str, message: str) -> None:
@@ -399,8 +399,8 @@ def test_more_memory_than_there_is_is_explained(
             gui.until("readyok")
             gui.send("setoption name USI_Hash value 1048576")
         gui.send("isready")
-        assert [line for line in gui.until("readyok") if "no memory" in line] == [
-            "info string no memory for a tree of 1048576 MB, it has 256 MB"
+        assert [line for line in gui.until("readyok") if "memory" in line] == [
+            "info string not enough memory for a tree of 1048576 MB, using 256 MB"
         ]
         assert gui.best_move("position startpos", "go nodes 10") != "resign"
         assert made == [256] * (not is_first) + [1 << 20, 256], "it is tried once"

@@ -21,9 +21,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from keisei.config_schema import MatePlies, Text
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
-from keisei.network.predictor import Prediction, padded_width
+from keisei.network.predictor import Prediction
 from keisei.shogi.features import FeatureSpec, feature_spec
-from keisei.shogi.packed import Positions
+from keisei.shogi.packed import Positions, padded_width
 from keisei.system import read_bytes, usable_cpus
 
 FORMAT_VERSION: Final = 1

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from keisei.config_schema import AppConfig, DeviceConfig
 from keisei.network.model_factory import build_model
-from keisei.network.predictor import Prediction, Weights, padded_width
+from keisei.network.predictor import Prediction, Weights
 from keisei.network.towers.device import Compute, choose_compute
 from keisei.network.towers.model import ActorCritic, legal_log_probs
-from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
+from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.shogi.features import FeatureSpec, feature_spec
-from keisei.shogi.packed import Positions
+from keisei.shogi.packed import Positions, padded_width
 from keisei.timing import Stopwatch
 
 CPU_BATCH = 256
@@ -114,3 +114,8 @@ def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:
     """Move planes ``[B, C, 9, 9]`` to the device, in the memory layout that is fastest there."""
     tensor = torch.from_numpy(planes).to(compute.device, non_blocking=True)
     return tensor.contiguous(memory_format=torch.channels_last) if compute.channels_last else tensor
+
+
+def model_weights(model: ActorCritic) -> Weights:
+    """Return the weights of a tower as named arrays; on a CPU they share its memory."""
+    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}

@@ -14,11 +14,6 @@ MAX_LISTED_NAMES = 8
 """Names that an error lists before it says how many more there are."""
 
 
-def model_weights(model: ActorCritic) -> Weights:
-    """Return the weights of a tower as named arrays; on a CPU they share its memory."""
-    return {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-
-
 def weight_tensors(weights: Weights) -> dict[str, Tensor]:
     """Return named arrays as tensors on the CPU, which share their memory if it is writable."""
     return {

@@ -23,12 +23,13 @@ import numpy.typing as npt
 from keisei.config_schema import AppConfig
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.network.model_factory import make_network
-from keisei.network.predictor import Network, Prediction, padded_width
+from keisei.network.predictor import Network, Prediction
+from keisei.ppo.buffer import ArrayLayout
 from keisei.selfplay.source import WorkersFailedError
 from keisei.selfplay.workers.messages import Command, CommandKind, Failure
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
-from keisei.shared_memory import ArrayLayout, SharedBlock
-from keisei.shogi.packed import PACKED, Positions
+from keisei.shared_memory import SharedBlock
+from keisei.shogi.packed import PACKED, Positions, padded_width
 from keisei.shogi.position import Records
 from keisei.system import leave_signals_to_parent, spawn_context
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Weights
-from keisei.shared_memory import ALIGNMENT, ArrayLayout, SharedBlock
+from keisei.ppo.buffer import ALIGNMENT, ArrayLayout
+from keisei.shared_memory import SharedBlock
 
 GZIP_LEVEL: Final = 1
 """Weights are nearly random bits: higher levels take many times as long to save one per cent."""

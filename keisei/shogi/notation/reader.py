@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
-from keisei.shogi.notation.record import MAX_SECONDS, Ending, RecordedMove, Replay, Result
+from keisei.shogi.notation.record import MAX_SECONDS, NEWLINE, Ending, RecordedMove, Replay, Result
 from keisei.shogi.types import Color, Diagram, Move
 
 UTF8: Final = "utf-8"
 SHIFT_JIS: Final = "cp932"
 """Shift-JIS of Windows programs: a superset of the standard, which most Shogi files need."""
 
-_NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _DECLARED: Final = re.compile(rb"encoding\s*=\s*([A-Za-z0-9_\-]+)")
 _HALF_WIDTH: Final = str.maketrans(
     "０１２３４５６７８９（）／：＋　．\t", "0123456789()/:+ . "
@@ -36,7 +35,7 @@ class SourceLine(NamedTuple):
 
 def split_lines(text: str) -> list[SourceLine]:
     """Split a text into lines, with any line breaks; a byte order mark is dropped."""
-    lines = _NEWLINE.split(text.removeprefix("\ufeff"))
+    lines = NEWLINE.split(text.removeprefix("\ufeff"))
     return [SourceLine(number, line) for number, line in enumerate(lines, start=1)]
 
 

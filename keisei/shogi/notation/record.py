@@ -25,12 +25,13 @@ STARTPOS: Final = parse_sfen(STARTPOS_SFEN)
 MAX_SECONDS: Final = 5_999_999
 """Maximum time of a move, more than two months: KIF gives the minutes five digits."""
 
-_NEWLINE: Final = re.compile(r"\r\n|\n|\r")
+NEWLINE: Final = re.compile(r"\r\n|\n|\r")
+"""A line break of any system."""
 
 
 def text_lines(text: str) -> list[str]:
     """Split a comment into lines; an empty comment has none."""
-    return _NEWLINE.split(text) if text else []
+    return NEWLINE.split(text) if text else []
 
 
 class Ending(Enum):

@@ -7,7 +7,7 @@ import torch
 from keisei.config_schema import AppConfig
 from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
-from keisei.network.towers.weights import model_weights
+from keisei.network.towers.torch_predictor import model_weights
 from keisei.shogi.features import feature_spec
 from tests.network.towers.samples import SMALL
 

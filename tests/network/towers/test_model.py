@@ -14,7 +14,8 @@ from keisei.checkpoints.store import load_model_weights, save_checkpoint
 from keisei.constants import NUM_ACTIONS
 from keisei.errors import ModelError
 from keisei.network.towers.model import ACTIVATIONS, ActorCritic, ModelOutput, lay_out
-from keisei.network.towers.weights import load_weights, model_weights, weight_tensors
+from keisei.network.towers.torch_predictor import model_weights
+from keisei.network.towers.weights import load_weights, weight_tensors
 from tests.network.towers.samples import (
     MODEL_TYPES,
     POLICY_HEADS,
