@@ -181,6 +181,7 @@ class ChildProcess:
         """Start the child, with `first_line` on its stdin; raises `OSError` if that fails."""
         self._output = output
         self._deadline = float("inf")
+        self._is_killed = False
         with output.open("wb") as file:
             self._process = subprocess.Popen(
                 (sys.executable, "-m", module, *arguments),
@@ -228,6 +229,7 @@ class ChildProcess:
     def kill(self) -> None:
         """Kill the child if it still runs, and wait for its end."""
         if self._process.poll() is None:
+            self._is_killed = True
             self._process.kill()
         self._close_stdin()
         self._process.wait()
@@ -241,7 +243,8 @@ class ChildProcess:
         """Return in one line why a child with a non-zero exit code failed."""
         code = self._process.returncode
         if code < 0:
-            hint = ": perhaps memory ran out" if ended_by(code) == "SIGKILL" else ""
+            is_foreign_kill = ended_by(code) == "SIGKILL" and not self._is_killed
+            hint = ": perhaps memory ran out" if is_foreign_kill else ""
             return f"its process was ended by {ended_by(code)}{hint}"
         return self.output_tail().rpartition("\n")[2] or f"exit code {code}"
 

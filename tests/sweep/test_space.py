@@ -208,7 +208,7 @@ def test_what_only_training_would_notice_is_refused(
 
 
 def test_files_that_are_not_a_space(tmp_path: Path) -> None:
-    with pytest.raises(FileAccessError, match="the search spaces that come with Keisei are"):
+    with pytest.raises(FileAccessError, match="search spaces that come with Keisei are quickstart"):
         load_space(tmp_path / "nothing.yaml")
     path = tmp_path / "list.yaml"
     path.write_text("- one", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The bus between the trainer and those who listen."""
+"""Events, callbacks and the bus between them."""
 
 import logging
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from keisei.callbacks import (
     Callback,
     Event,
     EventBus,
+    Progress,
     TrainingEnd,
     load_plugin,
 )
@@ -121,3 +122,20 @@ def test_plugins_that_cannot_be_used_are_explained() -> None:
 def test_an_unknown_plugin_without_any_installed() -> None:
     with pytest.raises(KeiseiError, match="installed: none"):
         load_plugin("anything")
+
+
+@pytest.mark.parametrize(
+    ("plies", "seconds", "max_minutes", "fraction"),
+    [
+        (25, 30.0, 0.0, 0.25),
+        (25, 30.0, 1.0, 0.5),
+        (25, 300.0, 1.0, 1.0),
+        (75, 30.0, 1.0, 0.75),
+        (120, 30.0, 0.0, 1.0),
+    ],
+)
+def test_a_run_is_done_by_plies_or_by_time(
+    plies: int, seconds: float, max_minutes: float, fraction: float
+) -> None:
+    progress = Progress(plies, 100, 1, 1, seconds, max_minutes)
+    assert progress.fraction_done == fraction
