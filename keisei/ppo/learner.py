@@ -1,4 +1,4 @@
-"""`Learner`: what the training loop knows of a network that learns, whatever computes it.
+"""`Learner`: the interface between the training loop and a network under training.
 
 Also here, because trainer and learners share them: `Ranks`, the learners of a run; schedules, which
 turn the progress of a run into the settings of an update; and how learners and workers share the
