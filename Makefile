@@ -18,7 +18,7 @@ help:  ## list the targets
 
 RUN := runs/quickstart
 
-train: $(INSTALLED)  ## set up, train the quick-start recipe on the CPU, say how strong it is
+train: $(INSTALLED)  ## set up, train the quick-start recipe on the CPU, report its strength
 	$(BIN)/keisei doctor
 	@if [ -f $(RUN)/config.json ]; then $(BIN)/keisei train --resume $(RUN); \
 	else $(BIN)/keisei train --config quickstart --name quickstart; fi
@@ -39,15 +39,15 @@ format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
 	$(BIN)/ruff format .
 
 # The tests of the kernels run a second time as plain Python, and a third time compiled with bounds
-# checks. Each test process has one thread of torch: more get in each other's way.
+# checks. Each test process has one torch thread: more would compete for the cores.
 KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1
-# Hundreds of processes start: each shall find its modules compiled, whatever the shell says.
+# Hundreds of processes start: write bytecode, whatever the shell's environment says.
 kernels tests cover soak strength: export PYTHONDONTWRITEBYTECODE :=
 
-# Once, before the parallel test processes would all do it at the same time.
+# Compile once, before the parallel test processes would all do it at the same time.
 kernels: $(INSTALLED_DEV)  ## compile all kernels, without and with bounds checks
 	$(BIN)/keisei doctor
 	NUMBA_BOUNDSCHECK=1 $(BIN)/keisei doctor
@@ -57,9 +57,9 @@ tests: kernels  ## the tests in three passes
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(KERNELS)
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(KERNELS)
 
-# Apart from the tests because it takes nearly twice as long. It cannot look into compiled kernels,
-# so their tests run as plain Python too.
-cover: kernels  ## how many of the lines the tests reach
+# Separate from the tests because it takes nearly twice as long. Coverage cannot see inside compiled
+# kernels, so their tests run as plain Python too.
+cover: kernels  ## share of the lines that the tests reach
 	rm -f .coverage .coverage.*
 	COVERAGE_FILE=.coverage.compiled $(PYTEST) --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.interpreted \
@@ -71,13 +71,13 @@ bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side
 	$(BIN)/keisei benchmark env
 	$(BIN)/keisei benchmark train
 
-soak: kernels  ## what takes long: other Shogi libraries, faults, clusters, 20 minutes of workers
+soak: kernels  ## long tests: other Shogi libraries, faults, clusters, 20 minutes of workers
 	$(PYTEST) -m soak
 
-strength: kernels  ## train the quick-start recipe and hold it against its promises
+strength: kernels  ## train the quick-start recipe and check the promised scores
 	$(BIN)/pytest -m strength -s
 
-docs: $(INSTALLED_DOCS)  ## the manual, into docs/_build
+docs: $(INSTALLED_DOCS)  ## build the manual into docs/_build
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
 
 clean:  ## remove everything that make created
