@@ -5,9 +5,10 @@ import pytest
 
 from keisei.errors import KeiseiError
 from keisei.search.mates import MateSearch
-from keisei.search.mcts import GameSearch
+from keisei.search.mcts import FIRST_HALVING, MAX_CONSIDERED_MOVES, GameSearch, TreeSearch
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.vector import VectorShogi
 from tests.positions import random_games
 from tests.predictors import KnownPredictor
 from tests.sampling import IS_COMPILED, sample
@@ -212,3 +213,37 @@ def test_only_some_moves_are_searched_and_noise_prefers_some() -> None:
 def test_it_needs_a_batch_size_and_some_memory() -> None:
     with pytest.raises(KeiseiError, match="at least 1"):
         GameSearch(KnownPredictor(), batch_size=0)
+
+
+def test_a_known_number_of_simulations_is_spent_as_in_a_search_of_many_games() -> None:
+    """So that a USI engine and a match play the same moves."""
+    simulations = sample(64, 12)
+    env = VectorShogi(sample(8, 2), seed=11, opening_plies=30)
+    games = np.arange(env.num_games)
+    search = TreeSearch(KnownPredictor(), simulations, mate_plies=0)
+    together = search.search(env, games, np.random.default_rng(0))
+    for index in games.tolist():
+        game = env.game(index)
+        alone = GameSearch(KnownPredictor(), batch_size=1, megabytes=16)
+        alone.begin(game, ply_limit=512, simulations=simulations)
+        extend(alone, simulations)
+        lines = alone.variations(593)
+        legal = game.legal_actions.tolist()
+        assert legal.index(lines[0].actions[0]) == together.legal_indices[index]
+        assert lines[0].actions == together.line(index)
+        assert lines[0].value == together.values[index]
+        visits = {line.actions[0]: line.visits for line in lines}
+        assert [visits[action] for action in legal] == together.visits[index, : len(legal)].tolist()
+
+
+def test_halvings_follow_one_another_and_each_takes_all_moves_up_again() -> None:
+    search = GameSearch(KnownPredictor(), batch_size=1, megabytes=16)
+    search.begin(ShogiGame(), ply_limit=512)
+    extend(search, FIRST_HALVING)
+    before = {line.actions[0]: line.visits for line in search.variations(593)}
+    assert sum(visits > 0 for visits in before.values()) == MAX_CONSIDERED_MOVES
+    extend(search, MAX_CONSIDERED_MOVES)
+    after = {line.actions[0]: line.visits for line in search.variations(593)}
+    assert sorted(after[action] - before[action] for action in after)[-MAX_CONSIDERED_MOVES:] == (
+        [1] * MAX_CONSIDERED_MOVES
+    )
