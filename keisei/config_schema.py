@@ -206,7 +206,8 @@ class PPOConfig(Section):
         0.0, description="Weight of the KL divergence to the policy of the averaged weights."
     )
     nan_limit: Positive = Field(
-        10, description="Consecutive minibatches with a non-finite loss (NaN) before the run stops."
+        10,
+        description="Consecutive minibatches with a NaN or infinite loss before the run stops.",
     )
 
     @model_validator(mode="after")

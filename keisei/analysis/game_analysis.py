@@ -84,10 +84,10 @@ class GameAnalysis:
     """Name of the network."""
 
     simulations: int
-    """Of the search of each position; 0: the network alone."""
+    """Simulations per position; 0: the network alone."""
 
     positions: tuple[PositionAnalysis, ...]
-    """Before the first move, and after each: one more than there are moves."""
+    """Analyses before the first move and after each move: one more than there are moves."""
 
     @cached_property
     def moves(self) -> tuple[MoveAnalysis, ...]:

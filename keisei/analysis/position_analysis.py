@@ -32,7 +32,7 @@ class Candidate(NamedTuple):
     """Probability by the network's policy."""
 
     visits: int = 0
-    """Simulations of it; 0 without a search."""
+    """Simulations of the move; 0 without a search."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from keisei.system import usable_cpus
 
 @dataclass(frozen=True)
 class SpeedTarget:
-    """A speed that Keisei promises on a quiet machine."""
+    """A target speed on a quiet machine."""
 
     claim: str
     needed: float
@@ -37,7 +37,7 @@ class SpeedTarget:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the promise holds on this machine; None if not measured."""
+        """Whether the target is met on this machine; None if not measured."""
         return None if self.measured is None else self.measured >= self.needed
 
     def as_dict(self) -> dict[str, Any]:

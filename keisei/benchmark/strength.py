@@ -61,7 +61,7 @@ class StrengthReport:
     """Peak GPU memory in MB; None without a GPU."""
 
     elo: float
-    """Relative to `YARDSTICK`."""
+    """Elo relative to `YARDSTICK`."""
 
     interval: tuple[float, float]
     """95 % confidence interval of `elo`."""

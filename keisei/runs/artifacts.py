@@ -82,7 +82,7 @@ class GameFile(NamedTuple):
     file: str
     update: int
     players: str
-    """Such as ``network-vs-greedy``."""
+    """Names of the players, such as ``network-vs-greedy``."""
 
 
 class Frame(NamedTuple):

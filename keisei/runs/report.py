@@ -59,7 +59,7 @@ class SampleGame:
 
     title: str
     ending: str
-    """Such as ``mate: Black won after 87 moves``."""
+    """Result, such as ``mate: Black won after 87 moves``."""
 
     moves: str
     """All moves in USI notation."""

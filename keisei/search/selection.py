@@ -1,4 +1,4 @@
-"""Which edge a simulation takes, and how the moves of a node are ranked in the end.
+"""Selection of edges during a search, and the final ranking of the moves of a node.
 
 As in Gumbel AlphaZero (Danihelka et al., 2022): moves are compared by the logits of the policy plus
 the transformed values seen so far, the improved policy. At the root, sequential halving says how

@@ -41,7 +41,7 @@ _ACTIONS: Final = PolicyOutputMapper()
 
 
 class MateStatus(Enum):
-    """What is known of a position."""
+    """Result of a mate search."""
 
     MATE = "mate"
     NO_MATE = "no mate"

@@ -51,7 +51,7 @@ class OpponentPool:
         """``[pool games]``: the learner's colour."""
 
         self.snapshots: list[Weights] = []
-        """The oldest first."""
+        """Earlier weights, the oldest first."""
 
         self._frozen: Network | None = None
         self._learner = network
@@ -117,7 +117,7 @@ class WorkerStats:
     """Seconds since the worker started to play."""
 
     waited: float = 0.0
-    """Seconds of these in which it waited for a free slot or for weights, or was paused."""
+    """Seconds that the worker waited for a free slot or for weights, or was paused."""
 
     version: int = -1
     """Version of the weights that it plays with."""
@@ -154,7 +154,7 @@ class RolloutStats:
     """Share of the games that are played against snapshots of the opponent pool."""
 
     lag: int = 0
-    """Updates by which the weights that played were behind, at most."""
+    """Maximum age of the weights that played, in updates."""
 
     abandoned_games: int = 0
     """Games lost with their workers since the run started."""

@@ -1,4 +1,4 @@
-"""`Thinker`: chooses the move of the USI engine by rules, mate search and tree search in time."""
+"""`Thinker`: chooses the move of the USI engine by rules, mate search and tree search."""
 
 import time
 from collections.abc import Callable, Sequence

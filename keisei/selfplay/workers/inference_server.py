@@ -103,7 +103,7 @@ class PredictionBuffer:
 
 
 class ServerAddress(NamedTuple):
-    """What a worker needs to connect to the server."""
+    """Address and key by which a worker connects to the server."""
 
     address: str | tuple[str, int]
     key: bytes
@@ -163,7 +163,7 @@ class RemotePredictor:
 
 
 class ServerPlan(NamedTuple):
-    """What the server process is started with."""
+    """Arguments of the server process."""
 
     config_json: str
     """The settings of the run, with the device of the server."""

@@ -61,7 +61,7 @@ class Failure:
     """Last message of a process that failed."""
 
     reason: str
-    """Its traceback."""
+    """Traceback of the error."""
 
 
 class Heartbeat(NamedTuple):

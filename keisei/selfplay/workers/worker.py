@@ -50,7 +50,7 @@ class PoolSnapshots(NamedTuple):
     """The snapshots of the opponent pool, for a worker that starts in the middle of a run."""
 
     weights: tuple[Mapping[str, TensorMessage], ...]
-    """The oldest first; empty without pool games."""
+    """Snapshots, the oldest first; empty without pool games."""
 
     version: int
     """Version of the network when the pool held exactly these."""
@@ -137,7 +137,7 @@ def _worker_config(plan: GamesPlan) -> AppConfig:
 
 
 class ProcessPlan(NamedTuple):
-    """What a worker process is started with."""
+    """Arguments of a worker process."""
 
     worker: int
     """Number of the worker."""

@@ -1,4 +1,4 @@
-"""What the pools of workers share: the division of games and work, and the accounting.
+"""Base of the worker pools: the division of games and work, and the accounting.
 
 `WorkerPool` is the base of `keisei.selfplay.workers.process_pool.ParallelSelfPlay` and
 `keisei.selfplay.workers.ray_pool.RaySelfPlay`.

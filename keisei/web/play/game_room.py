@@ -40,7 +40,7 @@ Redraw = Callable[[], None]
 
 
 class GameRoom:
-    """One game with its players and pages. All methods belong to the event loop's thread."""
+    """One game with its players and pages. Call its methods in the event loop's thread only."""
 
     def __init__(
         self,

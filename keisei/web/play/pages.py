@@ -28,7 +28,7 @@ class PlaySettings:
     """Specs of further players to choose from."""
 
     watch: bool = False
-    """Whether the model plays against the first of the others, and people watch."""
+    """Whether the model plays the first of the others while people watch."""
 
     color: Color = Color.BLACK
     """The side that the person plays."""
