@@ -385,8 +385,8 @@ def replayed(game: ShogiGame, ply_limit: int) -> VectorShogi:
 def test_games_are_set_up_as_if_they_had_been_played_there() -> None:
     games = [
         game.copy()
-        for source in (random_games(4, plies=60), cycling_games(2))
-        for game in itertools.islice(source, 0, sample(90, 3), 3)
+        for source in (random_games(4, plies=60), cycling_games(2, plies=sample(80, 4)))
+        for game in itertools.islice(source, 0, sample(90, 4), 3)
         if game.outcome() is None
     ]
     env = VectorShogi.from_games(games, ply_limit=300, declaration=DeclarationRule.OFF)
