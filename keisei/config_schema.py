@@ -5,9 +5,17 @@ and the rows of ``docs/configuration.md``. Unknown keys and invalid values are r
 """
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
@@ -26,6 +34,7 @@ def _is_mate_length(plies: int) -> int:
 
 
 MatePlies = Annotated[int, AfterValidator(_is_mate_length)]
+LayerSize = Annotated[int, Field(gt=0, le=4096, multiple_of=8)]
 Text = Annotated[str, Field(pattern=r"^\P{Cc}*$")]  # no control characters
 Shape = Literal["constant", "linear", "cosine"]
 
@@ -101,7 +110,21 @@ class ModelConfig(Section):
     """The network."""
 
     type: Text = Field(
-        "resnet", description="Network type: resnet, transformer, or one of a plug-in."
+        "sparse",
+        description="Network type: sparse (CPU), resnet or transformer (torch), or a plug-in's.",
+    )
+    accumulators: LayerSize = Field(
+        128, description="sparse: sums of rows that describe a position."
+    )
+    hidden: LayerSize = Field(32, description="sparse: hidden units behind the accumulators.")
+    context: LayerSize = Field(
+        32, description="sparse: numbers by which a position and a move meet in the policy."
+    )
+    position_rows: Text = Field(
+        "all", description="sparse: rows of positions: all, all-threats, pieces+hands ..."
+    )
+    move_rows: Text = Field(
+        "all", description="sparse: rows of moves: all, all-exchange, target+capture ..."
     )
     tower_depth: Positive = Field(2, description="Residual blocks (or transformer layers).")
     tower_width: Positive = Field(64, description="Channels of the tower.")
@@ -121,6 +144,24 @@ class ModelConfig(Section):
         "tanh", description="Value head: a scalar (tanh) or win, draw and loss (wdl)."
     )
     value_width: Positive = Field(64, description="Hidden units of the value head.")
+
+    @field_validator("position_rows", "move_rows")
+    @classmethod
+    def _rows_exist(cls, name: str, info: ValidationInfo) -> str:
+        from keisei.shogi.row_groups import row_spec
+
+        try:
+            return row_spec("position" if info.field_name == "position_rows" else "move", name).name
+        except KeiseiError as error:
+            raise ValueError(str(error)) from None
+
+    def tower_settings(self) -> dict[str, Any]:
+        """Return the settings that models of towers are built with."""
+        return self.model_dump(exclude={"type", *SPARSE_SETTINGS})
+
+
+SPARSE_SETTINGS: Final = ("accumulators", "hidden", "context", "position_rows", "move_rows")
+"""Settings of the model that only the sparse network reads."""
 
 
 class SelfPlayConfig(Section):
@@ -171,8 +212,20 @@ class PPOConfig(Section):
         0.002, description="Final weight of the entropy bonus."
     )
     entropy_schedule: Shape = Field("linear", description="Schedule of the entropy weight.")
+    position_rate: Annotated[float, Field(gt=0.0)] = Field(
+        0.35, description="sparse: learning rate of the position table, relative to the others."
+    )
+    move_rate: Annotated[float, Field(gt=0.0)] = Field(
+        0.5, description="sparse: learning rate of the move table, relative to the others."
+    )
     clip_range: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(
         0.2, description="Clip range of the probability ratio."
+    )
+    dual_clip: Annotated[float, Field(gt=1.0)] = Field(
+        3.0, description="Probability ratio beyond which bad moves are not pushed further down."
+    )
+    advantage_clip: Annotated[float, Field(gt=0.0)] = Field(
+        5.0, description="Largest normalized advantage; larger ones are clipped."
     )
     value_weight: Annotated[float, Field(ge=0.0)] = Field(
         2.0, description="Weight of the value loss."
@@ -194,6 +247,9 @@ class PPOConfig(Section):
     )
     target_kl: Annotated[float, Field(gt=0.0)] | None = Field(
         None, description="Approximate KL divergence at which an update stops early; none: never."
+    )
+    beta2: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(
+        0.99, description="Decay of Adam's average of squared gradients."
     )
     weight_decay: Annotated[float, Field(ge=0.0)] = Field(0.0, description="Weight decay of AdamW.")
     mirror: bool = Field(
@@ -277,7 +333,9 @@ class DeviceConfig(Section):
     compile: Literal["off", "on", "auto"] = Field(
         "off", description="torch.compile: off, on; auto: on if measured to be faster."
     )
-    torch_threads: NonNegative = Field(0, description="Torch threads; 0: one per core.")
+    threads: NonNegative = Field(
+        0, description="Threads of the network on the CPU; 0: one per core."
+    )
     deterministic: bool = Field(
         True, description="Use deterministic algorithms of torch, so that runs can be repeated."
     )

@@ -28,7 +28,7 @@ TINY_RUN = (
     "evaluation.interval=0",
     "evaluation.final_games=2",
     "evaluation.background=off",
-    "device.torch_threads=1",
+    "device.threads=1",
     "logging.tensorboard=false",
     "logging.display=off",
 )

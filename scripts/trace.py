@@ -49,7 +49,7 @@ ONLOOKERS: Final = (
 TINY_RUN: Final = (
     "run.total_timesteps=64", "env.num_games=8", "selfplay.rollout_plies=8", "env.ply_limit=20",
     "evaluation.interval=0", "evaluation.final_games=1", "evaluation.background=off",
-    "evaluation.ply_limit=20", "evaluation.opponents=[random]", "device.torch_threads=1",
+    "evaluation.ply_limit=20", "evaluation.opponents=[random]", "device.threads=1",
     "model.tower_width=8", "logging.display=plain",
 )  # fmt: skip
 

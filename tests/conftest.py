@@ -1,7 +1,14 @@
 """What all tests share."""
 
+import signal
+
 from hypothesis import settings
 
 # The first example of a test may compile a kernel, and the machine may be busy: time is no verdict.
 settings.register_profile("keisei", deadline=None)
 settings.load_profile("keisei")
+
+# A shell without job control starts background jobs with SIGINT ignored, and their children inherit
+# it: tests of Ctrl-C would wait in vain.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -170,7 +170,7 @@ def report_capacity(
     """
     console = Console()
     print_header(console, this_machine(("numba", "numpy", "torch")))
-    settings = [*settings, "device.torch_threads=1", "env.threads=1", "evaluation.interval=0"]
+    settings = [*settings, "device.threads=1", "env.threads=1", "evaluation.interval=0"]
     plain = load_config(config, settings)
     trainer, steps, _ = _train(plain, TURNS)
     weights = trainer.learner.network.weights()

@@ -42,7 +42,7 @@ def report_workers(workers: int, turns: int) -> None:
     base = (
         "env.num_games=256",
         "device.device=cpu",
-        "device.torch_threads=1",
+        "device.threads=1",
         "parallel.max_lag=1",
     )
     config = load_config(None, (*base, f"selfplay.rollout_plies={PLIES}"))

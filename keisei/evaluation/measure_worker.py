@@ -133,7 +133,7 @@ def _answer(directory: Path) -> None:
     request = Request.model_validate_json(read_bytes(directory / REQUEST))
     stored = read_network(request.checkpoint)
     result = measure(
-        stored.network(DeviceConfig(device="cpu", torch_threads=1)),
+        stored.network(DeviceConfig(device="cpu", threads=1)),
         stored.config,
         games=request.games,
         seed=request.seed,

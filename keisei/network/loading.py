@@ -165,7 +165,7 @@ def device_config(device: str, threads: int) -> DeviceConfig:
     """Device settings of a network that is not trained; 0 threads: one for each core."""
     try:
         # Without training, results need not be equal bit by bit on a GPU, and it starts sooner.
-        return DeviceConfig(device=device, torch_threads=threads, deterministic=False)
+        return DeviceConfig(device=device, threads=threads, deterministic=False)
     except ValidationError as error:
         raise KeiseiError(f"device {device}: {error.errors()[0]['msg']}") from None
 

@@ -4,7 +4,7 @@ A type is registered once, with its model, its `Network` and its `Learner`. The 
 imported when it is needed: importing this module needs no torch.
 
 >>> from keisei.config_schema import ModelConfig
->>> model = build_model(ModelConfig(tower_depth=1, tower_width=8), in_planes=46)
+>>> model = build_model(ModelConfig(type="resnet", tower_depth=1, tower_width=8), in_planes=46)
 >>> type(model).__name__, model.in_planes
 ('ActorCriticResTower', 46)
 """
@@ -31,7 +31,7 @@ ONNX_HINT: Final = (
 )
 
 ModelMaker = Callable[..., "ActorCritic"]
-"""``make(in_planes, **settings)``, with all settings of `ModelConfig` except the type."""
+"""``make(in_planes, **settings)``, with the settings of `ModelConfig` that are for towers."""
 
 Maker = TypeVar("Maker", bound=ModelMaker)
 
@@ -40,26 +40,30 @@ Maker = TypeVar("Maker", bound=ModelMaker)
 class NetworkType:
     """The makers of a network type, each as ``module:name`` or as the object itself."""
 
-    model: str | ModelMaker
-    """Builds the model."""
-
     network: str
     """``make_network(config, device) -> Network``: a model on its device, ready to predict."""
 
     learner: str
     """``make_learner(config, *, seed, random, ranks) -> Learner``: a model and its training."""
 
+    model: str | ModelMaker | None = None
+    """Builds the torch model of a tower; None for networks that torch does not compute."""
+
 
 def tower(model: str | ModelMaker) -> NetworkType:
     """Network type of a tower, which torch computes and trains."""
     return NetworkType(
-        model=model,
         network="keisei.network.towers.torch_predictor:make_network",
         learner="keisei.ppo.agent:make_agent",
+        model=model,
     )
 
 
 _registry: dict[str, NetworkType] = {
+    "sparse": NetworkType(
+        network="keisei.network.sparse.sparse_network:make_network",
+        learner="keisei.ppo.sparse_learner:make_learner",
+    ),
     "resnet": tower("keisei.network.towers.resnet:ActorCriticResTower"),
     "transformer": tower("keisei.network.towers.transformer:SquareTransformer"),
 }
@@ -130,7 +134,10 @@ def model_factory(model_type: str, in_planes: int, **settings: object) -> "Actor
     Raises:
         ModelError: There is no such type, or it does not accept these settings.
     """
-    maker = resolve(network_type(model_type).model, f"a model of type {model_type!r}")
+    model_maker = network_type(model_type).model
+    if model_maker is None:
+        raise ModelError(f"a network of type {model_type!r} has no torch model; use make_network")
+    maker = resolve(model_maker, f"a model of type {model_type!r}")
     try:
         inspect.signature(maker).bind(in_planes, **settings)
     except TypeError as error:
@@ -141,7 +148,7 @@ def model_factory(model_type: str, in_planes: int, **settings: object) -> "Actor
 
 def build_model(config: ModelConfig, in_planes: int) -> "ActorCritic":
     """Build the model of a configuration, with random weights."""
-    return model_factory(config.type, in_planes, **config.model_dump(exclude={"type"}))
+    return model_factory(config.type, in_planes, **config.tower_settings())
 
 
 def check_model(config: ModelConfig, in_planes: int) -> None:
@@ -150,7 +157,10 @@ def check_model(config: ModelConfig, in_planes: int) -> None:
     Raises:
         ModelError: It cannot be built.
     """
-    resolve(network_type(config.type).model, f"a model of type {config.type!r}")
+    maker = network_type(config.type).model
+    if maker is None:
+        return  # its sizes were checked with the settings
+    resolve(maker, f"a model of type {config.type!r}")
     import torch
 
     with torch.device("meta"):  # shapes without memory

@@ -6,8 +6,7 @@ Loss and minibatches are in `keisei.ppo.losses`.
 import copy
 import logging
 import zlib
-from collections.abc import Callable, Mapping
-from enum import IntEnum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keisei import metric_names as metrics
-from keisei.config_schema import AppConfig, PPOConfig
+from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
@@ -28,26 +26,17 @@ from keisei.network.towers.torch_predictor import TorchPredictor, model_weights
 from keisei.network.towers.weights import load_weights, weight_tensors
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.distributed import TorchRanks
-from keisei.ppo.learner import (
-    LearnSettings,
-    Ranks,
-    TrainingDivergedError,
-    UpdateStats,
-    learner_threads,
-)
+from keisei.ppo.learner import LearnSettings, Ranks, learner_threads
 from keisei.ppo.losses import (
-    LossMeans,
     LossTerms,
     LossWeights,
     Minibatch,
     MinibatchMaker,
-    PolicySums,
     entropy,
-    explained_variance,
     kl_divergence,
-    normalized,
     ppo_loss,
 )
+from keisei.ppo.ppo_learner import BackwardResult, LossFigures, PolicySamples, PPOLearner
 from keisei.ppo.torch_state import (
     TorchProfiler,
     restore_torch_rng,
@@ -56,21 +45,14 @@ from keisei.ppo.torch_state import (
     torch_rng_state,
 )
 from keisei.shogi.features import FeatureSpec, feature_spec
-from keisei.timing import Stopwatch
 
 logger = logging.getLogger(__name__)
 
 AUTO_CPU_MINIBATCH = 512
 AUTO_GPU_MINIBATCH = 8_192
 MIN_AUTO_MINIBATCH = 16
-
-
-class _BackwardResult(IntEnum):
-    """The result of a backward pass; the smallest one of all ranks decides for all of them."""
-
-    OUT_OF_MEMORY = 0
-    NON_FINITE = 1
-    OK = 2
+BETA1 = 0.9
+ADAM_EPSILON = 1e-5
 
 
 def make_agent(
@@ -87,14 +69,14 @@ def make_agent(
     device = learner_device(config.device.device, ranks.local_rank, ranks.size)
     own = {
         "device": str(device),
-        "torch_threads": learner_threads(config, ranks, on_cpu=device.type == "cpu"),
+        "threads": learner_threads(config, ranks, on_cpu=device.type == "cpu"),
     }
     compute = choose_compute(config.device.model_copy(update=own))
     torch.manual_seed(seed)
     return PPOAgent(config, compute, feature_spec(config.env.input_features), random, ranks)
 
 
-class PPOAgent:
+class PPOAgent(PPOLearner):
     """The learner of the towers: a model, its optimizer, and the moving average of its weights."""
 
     def __init__(
@@ -105,19 +87,16 @@ class PPOAgent:
         random: np.random.Generator,
         ranks: Ranks | None = None,
     ) -> None:
-        self.settings: PPOConfig = config.ppo
+        super().__init__(config.ppo, random, ranks or Ranks())
         self.compute = compute
         self.spec = spec
-        self.random = random
-        self.ranks = ranks or Ranks()
-        """All learners; the gradients of all are averaged before each step of the optimizer."""
-
         self.model: ActorCritic = compute.prepare(build_model(config.model, spec.num_planes))
         compute.compiled(self.model)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             lr=config.ppo.learning_rate,
-            eps=1e-5,
+            betas=(BETA1, config.ppo.beta2),
+            eps=ADAM_EPSILON,
             weight_decay=config.ppo.weight_decay,
         )
         self.scaler = torch.amp.GradScaler(compute.device.type, enabled=compute.needs_scaler)
@@ -126,13 +105,9 @@ class PPOAgent:
 
         if config.ppo.ema_decay > 0.0:
             self.average = copy.deepcopy(self.model).requires_grad_(False)
-        self.stopwatch = Stopwatch()
-        """Runs while the model computes, acting or learning."""
-
         self.network = TorchPredictor(self.model, compute, spec, self.stopwatch)
         self.minibatch_size = self._first_minibatch_size()
         self._maker = MinibatchMaker(spec, compute)
-        self._bad_minibatches = 0
 
     @property
     def evaluation_network(self) -> TorchPredictor:
@@ -179,50 +154,6 @@ class PPOAgent:
             logger.warning("the learners' weights have diverged: all take those of the first")
             self.join_ranks()
 
-    def learn(
-        self,
-        buffer: ExperienceBuffer,
-        settings: LearnSettings,
-        on_epoch: Callable[[int], None] = lambda epoch: None,
-    ) -> UpdateStats:
-        """Train on a finished rollout, for all epochs or until ``ppo.target_kl`` is exceeded.
-
-        Args:
-            buffer: the rollout, with advantages and returns.
-            settings: learning rate and entropy weight of this update.
-            on_epoch: called with the number of each epoch, from 0, when it is over.
-
-        Raises:
-            TrainingDivergedError: ``ppo.nan_limit`` minibatches in a row had a non-finite loss.
-        """
-        for group in self.optimizer.param_groups:
-            group["lr"] = settings.learning_rate
-        weights = LossWeights(
-            clip_range=self.settings.clip_range,
-            value=self.settings.value_weight,
-            entropy=settings.entropy_weight,
-            ema_kl=self.settings.ema_kl,
-        )
-        losses = LossMeans()
-        epochs_done = 0
-        for epoch in range(self.settings.epochs):
-            is_near = self._learn_epoch(buffer, weights, losses)
-            epochs_done += 1
-            on_epoch(epoch)
-            if not is_near:
-                break
-        self._update_average()
-        figures = losses.means()
-        values = torch.from_numpy(buffer.values[buffer.learns_value])
-        returns = torch.from_numpy(buffer.returns[buffer.learns_value])
-        figures[metrics.EXPLAINED_VARIANCE] = explained_variance(values, returns)
-        figures = dict(zip(figures, self.ranks.means(list(figures.values())), strict=True))
-        figures[metrics.LEARNING_RATE] = settings.learning_rate
-        figures[metrics.ENTROPY_WEIGHT] = settings.entropy_weight
-        figures[metrics.MINIBATCH_SIZE] = float(self.minibatch_size)
-        figures[metrics.EPOCHS_DONE] = float(epochs_done)
-        return UpdateStats(figures, losses.samples * self.ranks.size)
-
     def state(self) -> dict[str, Any]:
         """Everything that learning depends on, as plain values and arrays, for a checkpoint.
 
@@ -233,7 +164,7 @@ class PPOAgent:
             "optimizer": to_arrays(self.optimizer.state_dict()),
             "scaler": to_arrays(self.scaler.state_dict()),
             "minibatch_size": self.minibatch_size,
-            "bad_minibatches": self._bad_minibatches,
+            "bad_minibatches": self.bad_minibatches,
             "torch_rng": to_arrays(torch_rng_state()),
         }
         if self.average is not None:
@@ -258,7 +189,7 @@ class PPOAgent:
         self._lay_out_moments()
         self.scaler.load_state_dict(to_tensors(state["scaler"]))
         self.minibatch_size = int(state["minibatch_size"])
-        self._bad_minibatches = int(state["bad_minibatches"])
+        self.bad_minibatches = int(state["bad_minibatches"])
         if self.average is not None:
             self.average.load_state_dict(weight_tensors(state["ema"]))
         restore_torch_rng(to_tensors(state["torch_rng"]))
@@ -309,47 +240,11 @@ class PPOAgent:
         """Make a profiler of updates that writes into `directory`."""
         return TorchProfiler(directory)
 
-    def _learn_epoch(
-        self, buffer: ExperienceBuffer, weights: LossWeights, losses: LossMeans
-    ) -> bool:
-        """Train on each sample once; return False if ``ppo.target_kl`` was exceeded on the way."""
-        order = buffer.sample_order(self.random)
-        # All ranks take the same number of steps: a rank with more would wait forever.
-        order = order[: self.ranks.all_min(len(order))]
-        start = 0
-        while start < len(order):
-            indices = order[start : start + self.minibatch_size]
-            sums = self._policy_sums(buffer, indices)
-            terms, result = self._backward(buffer, indices, weights, sums)
-            result = _BackwardResult(self.ranks.all_min(result))
-            if result is _BackwardResult.OUT_OF_MEMORY:
-                self._shrink_minibatch()
-                continue
-            assert terms is not None
-            grad_norm = self._step(result)
-            losses.add(terms, grad_norm, len(indices))
-            start += len(indices)
-            target = self.settings.target_kl
-            if target is not None and self.ranks.means([float(terms.approx_kl)])[0] > target:
-                return False
-        return True
-
-    def _policy_sums(
-        self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64]
-    ) -> PolicySums | None:
-        """Sum up the minibatches of all ranks; None if there is only one rank."""
-        if self.ranks.size == 1:
-            return None
-        learns = buffer.learns_policy.reshape(-1)[indices]
-        advantages = buffer.advantages.reshape(-1)[indices][learns].astype(np.float64)
-        own = (float(learns.sum()), float(advantages.sum()), float((advantages**2).sum()))
-        return PolicySums(*self.ranks.sums(own))
-
     def _shrink_minibatch(self) -> None:
         """Halve the minibatch size after the device ran out of memory, if the size is ``auto``."""
         if self.settings.minibatch_size != "auto" or self.minibatch_size <= MIN_AUTO_MINIBATCH:
             raise self._out_of_memory()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._drop_gradient()
         self.minibatch_size //= 2
         if self.compute.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -365,34 +260,28 @@ class PPOAgent:
         self,
         buffer: ExperienceBuffer,
         indices: npt.NDArray[np.int64],
-        weights: LossWeights,
-        sums: PolicySums | None,
-    ) -> tuple[LossTerms | None, _BackwardResult]:
-        """Compute the gradient of a minibatch.
-
-        It may fail in one rank only, so nothing in here waits for other ranks.
-        """
+        policy: PolicySamples,
+        settings: LearnSettings,
+    ) -> tuple[LossFigures | None, BackwardResult]:
+        """Compute the gradient of a minibatch; see `PPOLearner`."""
         self.optimizer.zero_grad(set_to_none=True)
         try:
-            minibatch = self._maker.make(buffer, indices)
+            minibatch = self._maker.make(buffer, indices, policy.advantages)
             with self.stopwatch:
                 with self.compute.autocast():
-                    terms = self._loss(minibatch, weights, sums)
-                if not bool(torch.isfinite(terms.total)):
-                    return terms, _BackwardResult.NON_FINITE
+                    terms = self._loss(minibatch, self._weights(settings), policy.divisor)
+                figures = terms.figures()
+                if not np.isfinite(figures.total):
+                    return figures, BackwardResult.NON_FINITE
                 self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
         except torch.OutOfMemoryError:
-            return None, _BackwardResult.OUT_OF_MEMORY
-        return terms, _BackwardResult.OK
+            return None, BackwardResult.OUT_OF_MEMORY
+        return figures, BackwardResult.OK
 
-    def _step(self, result: _BackwardResult) -> float:
-        """Take one step of the optimizer, the same in all ranks; return the gradient's norm.
-
-        The step is skipped and counted, and NaN returned, if the loss of any rank is non-finite.
-        """
-        if result is _BackwardResult.NON_FINITE:
-            self._skip("the loss is NaN or infinite")
-            return float("nan")
+    def _step(self, settings: LearnSettings) -> float:
+        """Take one step of the optimizer; see `PPOLearner`."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.learning_rate
         parameters = list(self.model.parameters())
         with self.stopwatch:
             # Before they are unscaled: what overflowed in one rank is then infinite in all, so the
@@ -404,19 +293,27 @@ class PPOAgent:
                 torch.nn.utils.clip_grad_norm_(parameters, self.settings.max_grad_norm)
             )
             if not np.isfinite(grad_norm) and not self.scaler.is_enabled():
-                self._skip("the gradient is NaN or infinite")
-                return float("nan")
+                return grad_norm
             try:
                 self.scaler.step(self.optimizer)  # skips the step after an overflow in float16
             except torch.OutOfMemoryError as error:  # too late to agree on a smaller minibatch
                 raise self._out_of_memory() from error
             self.scaler.update()
-        self._bad_minibatches = 0
         return grad_norm
 
-    def _loss(
-        self, minibatch: Minibatch, weights: LossWeights, sums: PolicySums | None = None
-    ) -> LossTerms:
+    def _drop_gradient(self) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def _weights(self, settings: LearnSettings) -> LossWeights:
+        return LossWeights(
+            clip_range=self.settings.clip_range,
+            dual_clip=self.settings.dual_clip,
+            value=self.settings.value_weight,
+            entropy=settings.entropy_weight,
+            ema_kl=self.settings.ema_kl,
+        )
+
+    def _loss(self, minibatch: Minibatch, weights: LossWeights, divisor: float) -> LossTerms:
         output = self.model(minibatch.planes, minibatch.legal)
         log_probs = legal_log_probs(output.logits, minibatch.counts)
         ema_kls: Tensor | None = None
@@ -425,31 +322,17 @@ class PPOAgent:
                 average = self.average(minibatch.planes, minibatch.legal)
                 average_log_probs = legal_log_probs(average.logits, minibatch.counts)
             ema_kls = kl_divergence(log_probs, average_log_probs)
-        advantages = minibatch.advantages
-        if self.settings.normalize_advantages:
-            advantages = normalized(advantages, minibatch.learns_policy, sums)
         return ppo_loss(
             log_probs=log_probs.gather(1, minibatch.legal_indices[:, None])[:, 0],
             old_log_probs=minibatch.log_probs,
-            advantages=advantages,
+            advantages=minibatch.advantages,
             entropies=entropy(log_probs),
             value_losses=self.model.value_loss(output.value, minibatch.returns),
             ema_kls=ema_kls,
             learns_policy=minibatch.learns_policy,
             weights=weights,
-            # The mean of these sums over all ranks is the mean over all samples.
-            divisor=None if sums is None else max(sums.samples, 1.0) / self.ranks.size,
+            divisor=divisor,
         )
-
-    def _skip(self, reason: str) -> None:
-        self.optimizer.zero_grad(set_to_none=True)
-        self._bad_minibatches += 1
-        logger.warning("minibatch skipped: %s (%d in a row)", reason, self._bad_minibatches)
-        if self._bad_minibatches >= self.settings.nan_limit:
-            raise TrainingDivergedError(
-                f"{reason}, {self._bad_minibatches} minibatches in a row; the last checkpoint is "
-                "good: resume from it. A lower ppo.learning_rate or ppo.max_grad_norm usually helps"
-            )
 
     def _update_average(self) -> None:
         if self.average is None:

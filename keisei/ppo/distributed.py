@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import torch.distributed
 from torch import Tensor, nn
@@ -68,6 +70,26 @@ class TorchRanks(Ranks):
         means = torch.split(flat, [gradient.numel() for gradient in gradients])
         for gradient, mean in zip(gradients, means, strict=True):
             gradient.copy_(mean.view_as(gradient))
+
+    def average_arrays(self, arrays: Sequence[npt.NDArray[np.float32]]) -> None:
+        """Replace each array by its mean over all ranks, in place."""
+        if self.size == 1:
+            return
+        for array in arrays:
+            self._reduce(torch.from_numpy(array))
+            array /= np.float32(self.size)
+
+    def max_arrays(self, arrays: Sequence[npt.NDArray[np.uint8]]) -> None:
+        """Replace each element by the largest one of all ranks, in place."""
+        if self.size > 1:
+            for array in arrays:
+                self._reduce(torch.from_numpy(array), ReduceOp.MAX)
+
+    def broadcast_arrays(self, arrays: Sequence[npt.NDArray[np.float32]]) -> None:
+        """Replace each array by that of the first rank, in place."""
+        if self.size > 1:
+            for array in arrays:
+                self._broadcast(torch.from_numpy(array))
 
     def broadcast_weights(self, module: nn.Module) -> None:
         """Copy the weights of the first rank to all others."""

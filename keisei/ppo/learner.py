@@ -2,7 +2,8 @@
 
 Also here, because trainer and learners share them: `Ranks`, the learners of a run; schedules, which
 turn the progress of a run into the settings of an update; and how learners and workers share the
-cores of a machine. `PPOAgent` (`keisei.ppo.agent`) is the learner of the towers. Nothing here needs
+cores of a machine. `PPOAgent` (`keisei.ppo.agent`) is the learner of the towers,
+`SparseLearner` (`keisei.ppo.sparse_learner`) that of the sparse network. Nothing here needs
 torch.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from keisei.config_schema import AppConfig, Shape
 from keisei.errors import KeiseiError
@@ -105,6 +107,15 @@ class Ranks:
     def all_gather(self, item: Item) -> list[Item]:
         """Items of all ranks, in the order of the ranks."""
         return [item]
+
+    def average_arrays(self, arrays: Sequence[npt.NDArray[np.float32]]) -> None:
+        """Replace each array by its mean over all ranks, in place."""
+
+    def max_arrays(self, arrays: Sequence[npt.NDArray[np.uint8]]) -> None:
+        """Replace each element by the largest one of all ranks, in place."""
+
+    def broadcast_arrays(self, arrays: Sequence[npt.NDArray[np.float32]]) -> None:
+        """Replace each array by that of the first rank, in place."""
 
     def leave(self) -> None:
         """Leave the group: from here on no rank waits for another."""
@@ -316,8 +327,8 @@ def learner_threads(config: AppConfig, ranks: Ranks, *, on_cpu: bool) -> int:
 
     Workers on a Ray cluster may all be on other machines, so they take none.
     """
-    if config.device.torch_threads:
-        return config.device.torch_threads
+    if config.device.threads:
+        return config.device.threads
     cores = learner_cores(ranks)
     is_cluster = config.parallel.backend == "ray" and bool(config.parallel.ray_address)
     if is_cluster or not on_cpu:

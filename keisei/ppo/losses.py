@@ -1,6 +1,5 @@
 """Minibatches and the PPO loss: the samples of a minibatch on the device, the loss term by term."""
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,11 +8,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keisei import metric_names as metrics
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.network.towers.device import Compute
 from keisei.network.towers.torch_predictor import planes_tensor
-from keisei.ppo.buffer import ExperienceBuffer
+from keisei.ppo.buffer import ExperienceBuffer, Floats
+from keisei.ppo.ppo_learner import LossFigures
 from keisei.shogi.features import FeatureSpec
 from keisei.shogi.packed import legal_from_packed, padded_width
 from keisei.shogi.position import new_positions
@@ -43,8 +42,16 @@ class MinibatchMaker:
         self._legal = np.zeros((0, MAX_LEGAL_MOVES), dtype=np.uint16)
         self._counts = np.zeros(0, dtype=np.int32)
 
-    def make(self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64]) -> Minibatch:
-        """Make the minibatch of the samples at flat `indices` of a finished rollout."""
+    def make(
+        self, buffer: ExperienceBuffer, indices: npt.NDArray[np.int64], advantages: Floats
+    ) -> Minibatch:
+        """Make the minibatch of the samples at flat `indices` of a finished rollout.
+
+        Args:
+            buffer: the rollout.
+            indices: ``[B]``, its samples.
+            advantages: ``[B]``, their advantages, normalized.
+        """
         batch = len(indices)
         if len(self._planes) < batch:
             self._planes = np.empty((batch, *self.spec.shape), dtype=np.float32)
@@ -65,7 +72,7 @@ class MinibatchMaker:
             counts=self._tensor(counts),
             legal_indices=self._tensor(legal_indices),
             log_probs=self._tensor(buffer.log_probs.reshape(-1)[indices]),
-            advantages=self._tensor(buffer.advantages.reshape(-1)[indices]),
+            advantages=self._tensor(advantages),
             returns=self._tensor(buffer.returns.reshape(-1)[indices]),
             learns_policy=self._tensor(buffer.learns_policy.reshape(-1)[indices]),
         )
@@ -95,6 +102,8 @@ class LossWeights:
     value: float
     entropy: float
     ema_kl: float = 0.0
+    dual_clip: float = float("inf")
+    """Ratio beyond which moves with a negative advantage are not pushed further (Ye et al., 2020)."""
 
 
 @dataclass(frozen=True)
@@ -109,28 +118,9 @@ class LossTerms:
     approx_kl: Tensor
     clip_fraction: Tensor
 
-
-class PolicySums(NamedTuple):
-    """Sums over the minibatches of all learners, to normalize with the statistics of all."""
-
-    samples: float
-    """Number of samples that the policy is trained on."""
-
-    advantages: float
-    """Sum of their advantages."""
-
-    squares: float
-    """Sum of the squares of their advantages."""
-
-    @property
-    def mean(self) -> float:
-        """Mean advantage."""
-        return self.advantages / self.samples
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the advantages."""
-        return math.sqrt(max(0.0, self.squares / self.samples - self.mean**2))
+    def figures(self) -> LossFigures:
+        """Return the terms as plain numbers."""
+        return LossFigures(*(float(getattr(self, name)) for name in LossFigures._fields))
 
 
 def ppo_loss(
@@ -170,7 +160,9 @@ def ppo_loss(
     log_ratio = log_probs - old_log_probs
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - weights.clip_range, 1.0 + weights.clip_range)
-    policy = -mean(torch.minimum(ratio * advantages, clipped * advantages))
+    surrogate = torch.minimum(ratio * advantages, clipped * advantages)
+    lowest = torch.where(advantages < 0.0, weights.dual_clip * advantages, surrogate)
+    policy = -mean(torch.maximum(surrogate, lowest))
     value = value_losses.mean()
     bonus = mean(entropies)
     pull = mean(ema_kls) if ema_kls is not None else torch.zeros_like(policy)
@@ -179,67 +171,3 @@ def ppo_loss(
         approx_kl = mean(ratio - 1.0 - log_ratio)
         clip_fraction = mean(((ratio - 1.0).abs() > weights.clip_range).float())
     return LossTerms(total, policy, value, bonus, pull, approx_kl, clip_fraction)
-
-
-def normalized(advantages: Tensor, learns_policy: Tensor, sums: PolicySums | None = None) -> Tensor:
-    """Scale advantages ``[B]`` so that those with `learns_policy` have mean 0 and deviation 1.
-
-    With `sums` the mean and deviation are those over all learners. Fewer than two samples are
-    returned as they are.
-    """
-    if sums is not None:
-        if sums.samples < 2:
-            return advantages
-        return (advantages - sums.mean) / (sums.deviation + 1e-8)
-    counted = advantages[learns_policy]
-    if counted.numel() < 2:
-        return advantages
-    return (advantages - counted.mean()) / (counted.std(unbiased=False) + 1e-8)
-
-
-def explained_variance(values: Tensor, returns: Tensor) -> float:
-    """Share of the returns' variance that the values explain: at most 1; 0 for constant returns."""
-    if not returns.numel():
-        return 0.0
-    variance = returns.var(unbiased=False)
-    if float(variance) == 0.0:
-        return 0.0
-    return float(1.0 - (returns - values).var(unbiased=False) / variance)
-
-
-class LossMeans:
-    """Means of the loss terms over the minibatches of an update, by metric name."""
-
-    def __init__(self) -> None:
-        self.samples = 0
-        """Samples of all minibatches that were not skipped."""
-
-        self._skipped = 0
-        self._minibatches = 0
-        self._sums: dict[str, float] = {}
-
-    def add(self, terms: LossTerms, grad_norm: float, samples: int) -> None:
-        """Add a minibatch; one with a non-finite gradient norm is only counted as skipped."""
-        if not math.isfinite(grad_norm):
-            self._skipped += 1
-            return
-        self.samples += samples
-        self._minibatches += 1
-        for name, value in (
-            (metrics.TOTAL_LOSS, terms.total),
-            (metrics.POLICY_LOSS, terms.policy),
-            (metrics.VALUE_LOSS, terms.value),
-            (metrics.ENTROPY, terms.entropy),
-            (metrics.EMA_KL, terms.ema_kl),
-            (metrics.APPROX_KL, terms.approx_kl),
-            (metrics.CLIP_FRACTION, terms.clip_fraction),
-            (metrics.GRAD_NORM, grad_norm),
-        ):
-            number = value.item() if isinstance(value, Tensor) else value
-            self._sums[name] = self._sums.get(name, 0.0) + number
-
-    def means(self) -> dict[str, float]:
-        """Mean of each term, and the number of skipped minibatches."""
-        means = {name: total / self._minibatches for name, total in self._sums.items()}
-        means[metrics.SKIPPED_MINIBATCHES] = float(self._skipped)
-        return means

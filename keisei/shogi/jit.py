@@ -29,7 +29,7 @@ import platformdirs
 from numba import types
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
-KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/**/*.py")
+KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/sparse/*.py")
 """Files with kernels and their constants: the cache directory's name has a hash of them."""
 
 _MAX_CACHES: Final = 8
@@ -59,12 +59,22 @@ def jit_inner(function: Kernel) -> Kernel:
     return _compiled(function, for_python=False)
 
 
+def jit_math(function: Kernel) -> Kernel:
+    """Compile a function that sums floats, in any order: only then do sums use vector instructions.
+
+    The order is fixed for one machine, so results can be repeated there. NaN and infinity are kept.
+    """
+    return _compiled(function, for_python=False, fastmath={"reassoc", "contract", "nsz"})
+
+
 def jit_inline(function: Kernel) -> Kernel:
     """Compile a function that a single kernel calls: inlined there, not compiled twice."""
     return _compiled(function, for_python=False, inline="always")
 
 
-def _compiled(function: Kernel, *, for_python: bool, inline: str = "never") -> Kernel:
+def _compiled(
+    function: Kernel, *, for_python: bool, inline: str = "never", fastmath: Any = False
+) -> Kernel:
     if numba.config.DISABLE_JIT:
         return function
     with _decorating:
@@ -78,6 +88,7 @@ def _compiled(function: Kernel, *, for_python: bool, inline: str = "never") -> K
                 error_model="numpy",
                 no_cpython_wrapper=not for_python,
                 inline=inline,
+                fastmath=fastmath,
             )
         finally:
             numba.config.CACHE_DIR = previous

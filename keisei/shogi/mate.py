@@ -103,8 +103,8 @@ def find_mate(position: Record, moves: Array, number: int, replies: Array, check
     king = int64(position.kings[other, OWN])
     if king == NO_SQUARE:
         return NO_MATE
-    _write_checking_squares(position, other, checking)
-    discovering = _discovering_pieces(position, other)
+    write_checking_squares(position, other, checking)
+    discovering = discovering_pieces(position, other)
     for index in range(number):
         move = int64(moves[index])
         origin, to, promote = decode(move)
@@ -126,7 +126,7 @@ def find_mate(position: Record, moves: Array, number: int, replies: Array, check
 
 
 @jit_inner
-def _write_checking_squares(position: Record, view: int, checking: Array) -> None:
+def write_checking_squares(position: Record, view: int, checking: Array) -> None:
     """Write, for each class, the squares from which an enemy piece attacks the player's king."""
     king = int64(position.kings[view, OWN])
     occupied = load(position.occupied[view, OWN]) | load(position.occupied[view, ENEMY])
@@ -142,7 +142,7 @@ def _write_checking_squares(position: Record, view: int, checking: Array) -> Non
 
 
 @jit_inner
-def _discovering_pieces(position: Record, view: int) -> Bitboard:
+def discovering_pieces(position: Record, view: int) -> Bitboard:
     """Enemy pieces that stand alone between an enemy slider and the player's king."""
     king = int64(position.kings[view, OWN])
     enemy = load(position.occupied[view, ENEMY])

@@ -26,10 +26,17 @@ until it just finishes last.
 class RangePool:
     """Calls ``function(*args, start, stop)`` for ranges that together cover ``0 .. number``."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, min_range: int = MIN_RANGE) -> None:
+        """Start the threads.
+
+        Args:
+            threads: their number, including the calling one.
+            min_range: minimum size of a range, for which it is worth waking another thread.
+        """
         if threads < 1:
             raise ValueError(f"threads is {threads}, it must be at least 1")
         self.threads = threads
+        self._min_range = min_range
         self._head_start = 0
         self._is_closed = False
         self._start()
@@ -51,13 +58,11 @@ class RangePool:
         """Call `function` for all ranges, and return when all of them are done."""
         if self._is_closed:
             raise RuntimeError("this environment is closed")
-        parts = max(1, min(self.threads, number // MIN_RANGE))
+        parts = max(1, min(self.threads, number // self._min_range))
         if parts == 1:
             function(*args, 0, number)
             return
-        if self._process != os.getpid():  # a fork copies the pool without its threads
-            self._dismiss.detach()
-            self._start()
+        self._start_after_fork()
         share = max(1, (number - min(self._head_start, number // 2)) // parts)
         first = number - (parts - 1) * share
         results: SimpleQueue[BaseException | None] = SimpleQueue()
@@ -74,9 +79,35 @@ class RangePool:
             if error is not None:
                 raise error
 
+    def run_each(self, function: Callable[..., Any], *args: Any) -> None:
+        """Call ``function(*args, number, threads)`` once per thread, with `number` from 0.
+
+        Unlike the ranges of `run`, whose limits depend on how busy the machine is, these calls are
+        always the same: for sums that have to be repeatable.
+        """
+        if self._is_closed:
+            raise RuntimeError("this environment is closed")
+        self._start_after_fork()
+        results: SimpleQueue[BaseException | None] = SimpleQueue()
+        for number in range(1, self.threads):
+            self._tasks.put(_Task(function, (*args, number, self.threads), results))
+        try:
+            function(*args, 0, self.threads)
+        finally:
+            errors = [results.get() for _ in range(1, self.threads)]
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def _start_after_fork(self) -> None:
+        """Start the threads again in a forked process, which has a copy of the pool without them."""
+        if self._process != os.getpid():
+            self._dismiss.detach()
+            self._start()
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Give a copy, also one in another process, its own threads."""
-        return type(self), (self.threads,)
+        return type(self), (self.threads, self._min_range)
 
     def close(self) -> None:
         """Stop the threads; `run` raises afterwards."""

@@ -91,8 +91,8 @@ def share_of_machine(config: "AppConfig", side_by_side: int) -> dict[str, object
 
         max_workers = max(1, cores // (config.parallel.worker_threads or 1))
         flags["parallel.num_workers"] = largest_divisor(config.env.num_games, limit=max_workers)
-    if config.device.torch_threads == 0:
-        flags["device.torch_threads"] = cores if config.parallel.num_workers == 0 else 1
+    if config.device.threads == 0:
+        flags["device.threads"] = cores if config.parallel.num_workers == 0 else 1
     if config.evaluation.background == "auto" and _is_on_cpu(config):
         # A trial sees free cores, but they belong to the other trials.
         flags["evaluation.background"] = "off"
@@ -124,7 +124,7 @@ class TrialProcess:
             str(lock),
             output=self.run_directory / OUTPUT,
             first_line=config.model_dump_json().encode() + b"\n",
-            threads=config.device.torch_threads or 1,
+            threads=config.device.threads or 1,
         )
 
     def _prepare(self, lock: Path) -> None:

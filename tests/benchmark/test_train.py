@@ -68,7 +68,7 @@ def test_a_precision_that_is_safe_is_measured_too(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(train, "measure_paths", measure_paths)
     monkeypatch.setattr(train, "probe_precision", lambda *_: Probe(1.5, ""))
-    measure_training(tiny_config("device.torch_threads=2"), LITTLE)
+    measure_training(tiny_config("device.threads=2"), LITTLE)
     assert measured == [
         ["inference_mode + channels_last", "the same, one thread", "channels_last, bfloat16"]
     ]

@@ -20,7 +20,7 @@ def test_a_trial_alone_has_the_machine_as_any_run_has() -> None:
 def test_threads_are_divided() -> None:
     config = load_config("quickstart", ["device.device=cpu"])
     flags = share_of_machine(config, 2)
-    assert flags["device.torch_threads"] == 4
+    assert flags["device.threads"] == 4
     assert flags["evaluation.background"] == "off"
     assert "parallel.num_workers" not in flags
 
@@ -31,14 +31,14 @@ def test_workers_are_divided() -> None:
     )
     flags = share_of_machine(config, 2)
     assert flags["parallel.num_workers"] == 4
-    assert flags["device.torch_threads"] == 1
+    assert flags["device.threads"] == 1
     assert share_of_machine(config, 3)["parallel.num_workers"] == 2
 
 
 def test_what_is_set_stays() -> None:
     config = load_config(
         "quickstart",
-        ["device.device=cpu", "device.torch_threads=3", "parallel.num_workers=2",
+        ["device.device=cpu", "device.threads=3", "parallel.num_workers=2",
          "evaluation.background=on"],
     )  # fmt: skip
     assert share_of_machine(config, 2) == {"logging.display": "off"}

@@ -309,7 +309,7 @@ def test_auto_needs_a_core_to_spare(
     monkeypatch: pytest.MonkeyPatch, choice: str, cores: int, device: str, expected: bool
 ) -> None:
     monkeypatch.setattr(background, "usable_cpus", lambda: cores)
-    config = tiny_config("device.torch_threads=2")
+    config = tiny_config("device.threads=2")
     network = make_network(config, config.device)
     monkeypatch.setattr(type(network), "device", device)
     evaluation = EvaluationConfig.model_validate({"background": choice})
@@ -317,5 +317,5 @@ def test_auto_needs_a_core_to_spare(
 
 
 def test_all_cores_leave_none_to_spare() -> None:
-    config = tiny_config("evaluation.background=auto", "device.torch_threads=0")
+    config = tiny_config("evaluation.background=auto", "device.threads=0")
     assert not is_in_background(config.evaluation, make_network(config, config.device))

@@ -210,10 +210,10 @@ def test_when_one_is_lost_the_first_saves_what_was_learned(
 def test_learners_share_the_cores_of_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "usable_cpus", lambda: 16)
     ranks = Ranks(1, 4, local_rank=1, local_size=2)
-    config = tiny_config("device.torch_threads=0")
+    config = tiny_config("device.threads=0")
     assert learner_threads(config, ranks, on_cpu=True) == 8
-    assert learner_threads(tiny_config("device.torch_threads=3"), ranks, on_cpu=True) == 3
-    auto = tiny_config("device.torch_threads=0", "parallel.num_workers=auto")
+    assert learner_threads(tiny_config("device.threads=3"), ranks, on_cpu=True) == 3
+    auto = tiny_config("device.threads=0", "parallel.num_workers=auto")
     assert number_of_workers(auto, ranks, on_cpu=True) == 4, "8 games cannot be shared by 7"
     assert learner_threads(auto, ranks, on_cpu=True) == 4
     agent = make_agent(auto, seed=0, random=np.random.default_rng(0), ranks=ranks)

@@ -177,7 +177,7 @@ def choose_compute(config: DeviceConfig) -> Compute:
         DeviceError: This machine does not have them.
     """
     device = choose_device(config.device)
-    threads = config.torch_threads or usable_cpus()
+    threads = config.threads or usable_cpus()
     return Compute(
         device=device,
         autocast_dtype=_autocast_dtype(config.mixed_precision, device, threads),

@@ -301,7 +301,7 @@ class InferenceServer:
         """
         own = {
             "device": network.device,
-            "torch_threads": config.device.torch_threads or network.threads,
+            "threads": config.device.threads or network.threads,
         }
         device_config = config.device.model_copy(update=own)
         self._config = config.model_copy(update={"device": device_config})

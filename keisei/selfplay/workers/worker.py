@@ -130,7 +130,7 @@ def _worker_config(plan: GamesPlan) -> AppConfig:
             "device": "cpu",
             "mixed_precision": "off",
             "compile": "off",
-            "torch_threads": plan.threads,
+            "threads": plan.threads,
         }
     )
     return config.model_copy(update={"device": device})

@@ -119,7 +119,7 @@ def test_layout_and_threads(machine: Machine, monkeypatch: pytest.MonkeyPatch) -
     machine()
     monkeypatch.setattr(compute_module, "usable_cpus", lambda: 7)
     assert choose_compute(DeviceConfig()).threads == 7
-    assert choose_compute(DeviceConfig(torch_threads=3)).threads == 3
+    assert choose_compute(DeviceConfig(threads=3)).threads == 3
     assert choose_compute(DeviceConfig()).channels_last
     machine(mps=True)
     assert not choose_compute(DeviceConfig()).channels_last

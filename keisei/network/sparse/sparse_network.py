@@ -1,0 +1,228 @@
+"""`SparseNetwork`: the sparse network as a `Network`, as the rest of Keisei calls it."""
+
+from collections.abc import Mapping
+from typing import Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
+from keisei.errors import ModelError, WeightsError
+from keisei.network.predictor import Prediction, Weights
+from keisei.network.sparse.forward import Rows, SparseWeights, Workspace, predict
+from keisei.shogi.features import FeatureSpec, feature_spec
+from keisei.shogi.packed import Positions, padded_width, require_valid
+from keisei.shogi.position import Records
+from keisei.shogi.row_groups import RowSpec, row_spec
+from keisei.shogi.threads import RangePool
+from keisei.system import usable_cpus
+from keisei.timing import Stopwatch
+
+MIN_RANGE: Final = 16
+"""Positions for which it is worth waking another thread: some 150 us of work."""
+
+
+def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
+    """Build a network with random weights, which predicts with the threads of `device`."""
+    require_cpu(device)
+    return SparseNetwork.new(
+        config.model,
+        feature_spec(config.env.input_features),
+        threads=device.threads or usable_cpus(),
+        seed=0,
+    )
+
+
+def require_cpu(device: DeviceConfig) -> None:
+    """Raise `ModelError` if the settings ask for a device that the sparse network can't use."""
+    if device.device not in ("auto", "cpu"):
+        raise ModelError(
+            f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
+            "or model.type=resnet for a network that uses GPUs"
+        )
+
+
+class SparseNetwork:
+    """Weights of a sparse network, and the threads that predict with them."""
+
+    device: Final = "cpu"
+
+    def __init__(
+        self,
+        arrays: SparseWeights,
+        position_spec: RowSpec,
+        move_spec: RowSpec,
+        spec: FeatureSpec,
+        *,
+        threads: int = 1,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        """Make a network.
+
+        Args:
+            arrays: its weights, which it owns from now on.
+            position_spec: rows of the position table.
+            move_spec: rows of the move table.
+            spec: planes, which the network does not read: observations of its games have them.
+            threads: threads that predict.
+            stopwatch: runs while it predicts.
+        """
+        self.arrays = arrays
+        self.position_spec = position_spec
+        self.move_spec = move_spec
+        self.spec = spec
+        self.stopwatch = stopwatch or Stopwatch()
+        self.rows = Rows(
+            position_spec.first_rows(),
+            move_spec.first_rows(),
+            position_spec.first_row("mate_threat") >= 0 or move_spec.first_row("mate_defence") >= 0,
+        )
+        self._pool = RangePool(threads, MIN_RANGE)
+        self._workspaces = [self.new_workspace()]
+
+    @classmethod
+    def new(
+        cls, model: ModelConfig, spec: FeatureSpec, *, threads: int, seed: int
+    ) -> "SparseNetwork":
+        """Make a network with random weights."""
+        position_spec = row_spec("position", model.position_rows)
+        move_spec = row_spec("move", model.move_rows)
+        arrays = initial_weights(model, position_spec.num_rows, move_spec.num_rows, seed)
+        return cls(arrays, position_spec, move_spec, spec, threads=threads)
+
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+        return self._pool.threads
+
+    def new_workspace(self) -> Workspace:
+        """Allocate scratch memory for one thread."""
+        arrays = self.arrays
+        return Workspace.of(
+            len(arrays.position_bias), len(arrays.hidden_bias), len(arrays.context_bias)
+        )
+
+    def weights(self) -> Weights:
+        """Return the current weights; the arrays are the network's own: copy to keep them."""
+        return self.arrays._asdict()
+
+    def load_weights(self, weights: Weights) -> None:
+        """Replace all weights by copies of `weights`.
+
+        Raises:
+            WeightsError: They belong to another network; this one is unchanged.
+        """
+        require_same_shapes(self.weights(), weights)
+        for name, array in self.weights().items():
+            array[...] = weights[name]
+
+    def copy(self) -> Self:
+        """Return a copy of the network, with its own weights."""
+        return self.with_weights(SparseWeights(*(array.copy() for array in self.arrays)))
+
+    def with_weights(self, arrays: SparseWeights) -> Self:
+        """Return a network of the same kind that owns other weights."""
+        return type(self)(
+            arrays,
+            self.position_spec,
+            self.move_spec,
+            self.spec,
+            threads=self.threads,
+            stopwatch=self.stopwatch,
+        )
+
+    def predict(self, positions: Positions) -> Prediction:
+        """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
+        packed, legal_actions, legal_counts = positions
+        require_valid(packed)
+        width = padded_width(legal_counts, legal_actions.shape[1])
+        log_probs = np.empty((len(packed), width), dtype=np.float32)
+        values = np.empty(len(packed), dtype=np.float32)
+        with self.stopwatch:
+            self._pool.run(
+                self._predict,
+                len(packed),
+                packed,
+                legal_actions,
+                legal_counts,
+                log_probs,
+                values,
+            )
+        return Prediction(log_probs, values)
+
+    def _predict(
+        self,
+        packed: Records,
+        legal_actions: npt.NDArray[np.uint16],
+        legal_counts: npt.NDArray[np.int32],
+        log_probs: npt.NDArray[np.float32],
+        values: npt.NDArray[np.float32],
+        start: int,
+        stop: int,
+    ) -> None:
+        """Predict one range of the positions, in this thread."""
+        work = self._workspaces.pop() if self._workspaces else self.new_workspace()
+        predict(
+            self.arrays,
+            self.rows,
+            work,
+            packed,
+            legal_actions,
+            legal_counts,
+            log_probs,
+            values,
+            start,
+            stop,
+        )
+        self._workspaces.append(work)
+
+
+def initial_weights(
+    model: ModelConfig, position_rows: int, move_rows: int, seed: int
+) -> SparseWeights:
+    """Draw the weights of a new network: its policy is nearly uniform, its value nearly 0."""
+    random = np.random.default_rng(seed)
+
+    def normal(deviation: float, *shape: int) -> npt.NDArray[np.float32]:
+        return (random.standard_normal(shape, dtype=np.float32) * np.float32(deviation)).astype(
+            np.float32
+        )
+
+    def zeros(*shape: int) -> npt.NDArray[np.float32]:
+        return np.zeros(shape, dtype=np.float32)
+
+    accumulators, hidden, context = model.accumulators, model.hidden, model.context
+    arrays = SparseWeights(
+        position_table=normal(0.08, position_rows, accumulators),
+        position_bias=zeros(accumulators),
+        hidden_weight=normal(accumulators**-0.5, accumulators, hidden),
+        hidden_bias=zeros(hidden),
+        value_weight=normal(0.05, hidden),
+        value_bias=zeros(1),
+        context_weight=normal(0.3 * hidden**-0.5, hidden, context),
+        context_bias=zeros(context),
+        move_table=normal(0.05, move_rows, context),
+        move_weight=normal(0.1, context // 2),
+    )
+    # The linear parts begin at zero: the first accumulator goes straight into the value, and the
+    # first feature of a move, times a context that begins at 1, straight into its logit.
+    arrays.position_table[:, 0] = 0.0
+    arrays.move_table[:, 0] = 0.0
+    arrays.context_bias[0] = 1.0
+    return arrays
+
+
+def require_same_shapes(own: Weights, weights: Mapping[str, npt.NDArray[np.generic]]) -> None:
+    """Raise `WeightsError` unless `weights` have the names and shapes of `own`."""
+    for name in weights.keys() - own.keys():
+        raise WeightsError(f"the weights belong to another network: a sparse one has no {name}")
+    for name, array in own.items():
+        if name not in weights:
+            raise WeightsError(f"the weights belong to another network: they lack {name}")
+        if weights[name].shape != array.shape:
+            raise WeightsError(
+                f"{name}: the weights have shape {weights[name].shape}, the network needs "
+                f"{array.shape}"
+            )
+
+
