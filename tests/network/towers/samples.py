@@ -15,7 +15,13 @@ MODEL_TYPES = ("resnet", "transformer")
 POLICY_HEADS = ("from_to", "flat")
 VALUE_HEADS = ("tanh", "wdl")
 
-SMALL = {"tower_depth": 2, "tower_width": 16, "policy_width": 8, "value_width": 8}
+SMALL = {
+    "type": "resnet",
+    "tower_depth": 2,
+    "tower_width": 16,
+    "policy_width": 8,
+    "value_width": 8,
+}
 
 
 class Positions(NamedTuple):
