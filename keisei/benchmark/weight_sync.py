@@ -134,6 +134,7 @@ def _print_table(console: Console, title: str, weights: Weights) -> None:
 
 def _untrained_weights(depth: int, width: int) -> Weights:
     """Return the weights of an untrained network."""
-    config = load_config(None, [f"model.tower_depth={depth}", f"model.tower_width={width}"])
+    size = (f"model.tower_depth={depth}", f"model.tower_width={width}")
+    config = load_config(None, ("model.type=resnet", *size))
     torch.manual_seed(0)
     return make_network(config, config.device).weights()

@@ -41,6 +41,7 @@ def report_workers(workers: int, turns: int) -> None:
     print_header(console, this_machine(("numpy", "torch")))
     base = (
         "env.num_games=256",
+        "model.type=resnet",
         "device.device=cpu",
         "device.threads=1",
         "parallel.max_lag=1",

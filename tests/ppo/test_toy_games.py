@@ -73,11 +73,17 @@ def _moves(game: ShogiGame) -> Iterator[tuple[int, ShogiGame]]:
         game.pop()
 
 
+MATE = (WITH_A_MATE, winning_moves, 1, 0)
+ESCAPE = (UNDER_THREAT, safe_moves, 2, 1)
+
+
 @pytest.mark.parametrize(
-    ("sfens", "good_moves", "plies", "mate_plies"),
+    ("family", "sfens", "good_moves", "plies", "mate_plies"),
     [
-        pytest.param(WITH_A_MATE, winning_moves, 1, 0, id="mate in one", marks=pytest.mark.soak),
-        pytest.param(UNDER_THREAT, safe_moves, 2, 1, id="escape from a mate in one"),
+        pytest.param("model.type=resnet", *MATE, id="resnet, mate in one", marks=pytest.mark.soak),
+        pytest.param("model.type=resnet", *ESCAPE, id="resnet, escape from a mate in one"),
+        pytest.param("model.type=sparse", *MATE, id="sparse, mate in one"),
+        pytest.param("model.type=sparse", *ESCAPE, id="sparse, escape from a mate in one"),
     ],
 )
 def test_ppo_solves_a_set_of_positions(
