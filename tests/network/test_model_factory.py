@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
-from keisei.errors import KeiseiError, ModelError
+from keisei.errors import DeviceError, KeiseiError, ModelError
 from keisei.network import model_factory as factory
 from keisei.network.model_factory import (
     build_model,
@@ -61,7 +61,7 @@ def test_a_sparse_network_has_no_torch_model() -> None:
     check_model(ModelConfig(), 46)
     with pytest.raises(ModelError, match="'sparse' has no torch model; use make_network"):
         build_model(ModelConfig(), 46)
-    with pytest.raises(ModelError, match=r"computes on the CPU, not on cuda.*model\.type=resnet"):
+    with pytest.raises(DeviceError, match=r"computes on the CPU, not on cuda.*model\.type=resnet"):
         make_network(AppConfig(), DeviceConfig(device="cuda"))
 
 

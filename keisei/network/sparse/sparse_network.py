@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
-from keisei.errors import ModelError, WeightsError
+from keisei.errors import DeviceError, WeightsError
 from keisei.network.predictor import Prediction, Weights
 from keisei.network.sparse.forward import Rows, SparseWeights, Workspace, predict
 from keisei.shogi.features import FeatureSpec, feature_spec
@@ -34,9 +34,9 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
 
 
 def require_cpu(device: DeviceConfig) -> None:
-    """Raise `ModelError` if the settings ask for a device that the sparse network can't use."""
+    """Raise `DeviceError` if the settings ask for a device that the sparse network can't use."""
     if device.device not in ("auto", "cpu"):
-        raise ModelError(
+        raise DeviceError(
             f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
             "or model.type=resnet for a network that uses GPUs"
         )
