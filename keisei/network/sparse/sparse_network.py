@@ -224,5 +224,3 @@ def require_same_shapes(own: Weights, weights: Mapping[str, npt.NDArray[np.gener
                 f"{name}: the weights have shape {weights[name].shape}, the network needs "
                 f"{array.shape}"
             )
-
-
