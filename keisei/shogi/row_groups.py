@@ -31,6 +31,7 @@ from keisei.constants import (
     NUM_SQUARES,
 )
 from keisei.errors import KeiseiError
+from keisei.shogi.actions import mirrored_square
 from keisei.shogi.row_numbering import Axis, RowGroup, RowSpec, RowWriter, Table
 from keisei.shogi.types import SQUARE_NAMES, SYMBOLS
 
@@ -75,11 +76,6 @@ def _offsets(name: str, size: int, *, is_column: bool) -> Axis:
     return Axis(name, values, tuple(range(size - 1, -1, -1)) if is_column else ())
 
 
-def _mirrored_square(sq: int) -> int:
-    row, column = divmod(sq, BOARD_SIZE)
-    return row * BOARD_SIZE + BOARD_SIZE - 1 - column
-
-
 KINDS: Final = SYMBOLS[:NUM_PIECE_KINDS]
 HELD: Final = KINDS[:NUM_HAND_KINDS]
 PIECE: Final = Axis("piece", (*(f"own {k}" for k in KINDS), *(f"enemy {k}" for k in KINDS)))
@@ -91,7 +87,7 @@ MOVE_CODE: Final = Axis(
 SQUARE: Final = Axis(
     "square",
     SQUARE_NAMES,
-    tuple(_mirrored_square(sq) for sq in range(NUM_SQUARES)),
+    tuple(mirrored_square(sq) for sq in range(NUM_SQUARES)),
 )
 SIDE: Final = Axis("side", ("own", "enemy"))
 ATTACKED: Final = Axis("attacked", ("safe", "attacked"))

@@ -4,6 +4,7 @@
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -38,6 +39,11 @@ class Axis:
     def mirror(self, index: int) -> int:
         """Return the index of the mirror image of a value."""
         return self.mirrored[index] if self.mirrored else index
+
+    def describe(self, index: int) -> str:
+        """Return a value in words; numbers get the name of the axis: ``7g``, ``attackers 2+``."""
+        value = self.values[index]
+        return f"{self.name} {value}" if re.fullmatch(r"[-+/\d]+", value) else value
 
 
 RowWriter = Callable[[Positions], npt.NDArray[Any]]
@@ -89,7 +95,7 @@ class RowGroup:
     def describe(self, row: int) -> str:
         """Return a row in words: ``pieces: own P, 7g, attacked, unprotected``."""
         values = zip(self.axes, self.values(row), strict=True)
-        return f"{self.name}: {', '.join(axis.values[index] for axis, index in values)}"
+        return f"{self.name}: {', '.join(axis.describe(index) for axis, index in values)}"
 
 
 class Location(NamedTuple):
