@@ -173,7 +173,7 @@ def add_gradient(
             scratch.context[j] = ZERO
         if samples.learns_policy[sample]:
             chosen = 0
-            while scratch.legal[chosen] != samples.actions[sample]:
+            while chosen < count - 1 and scratch.legal[chosen] != samples.actions[sample]:
                 chosen += 1
             slope_chosen = _surrogate_slope(
                 work.logits[chosen] - samples.log_probs[sample],
