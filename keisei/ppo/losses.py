@@ -120,7 +120,7 @@ class LossTerms:
 
     def figures(self) -> LossFigures:
         """Return the terms as plain numbers."""
-        return LossFigures(*(float(getattr(self, name)) for name in LossFigures._fields))
+        return LossFigures(*(float(getattr(self, name).detach()) for name in LossFigures._fields))
 
 
 def ppo_loss(

@@ -7,13 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
+from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import ModelError, WeightsError
 from keisei.network.predictor import Prediction, Weights
-from keisei.network.sparse.forward import Rows, SparseWeights, Workspace, predict
+from keisei.network.sparse.forward import PluginRows, Rows, SparseWeights, Workspace, predict
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions, padded_width, require_valid
 from keisei.shogi.position import Records
-from keisei.shogi.row_groups import RowSpec, row_spec
+from keisei.shogi.row_groups import row_spec
+from keisei.shogi.row_numbering import RowSpec
 from keisei.shogi.threads import RangePool
 from keisei.system import usable_cpus
 from keisei.timing import Stopwatch
@@ -72,11 +74,7 @@ class SparseNetwork:
         self.move_spec = move_spec
         self.spec = spec
         self.stopwatch = stopwatch or Stopwatch()
-        self.rows = Rows(
-            position_spec.first_rows(),
-            move_spec.first_rows(),
-            position_spec.first_row("mate_threat") >= 0 or move_spec.first_row("mate_defence") >= 0,
-        )
+        self.rows = Rows.of(position_spec, move_spec)
         self._pool = RangePool(threads, MIN_RANGE)
         self._workspaces = [self.new_workspace()]
 
@@ -99,7 +97,21 @@ class SparseNetwork:
         """Allocate scratch memory for one thread."""
         arrays = self.arrays
         return Workspace.of(
-            len(arrays.position_bias), len(arrays.hidden_bias), len(arrays.context_bias)
+            len(arrays.position_bias),
+            len(arrays.hidden_bias),
+            len(arrays.context_bias),
+            position_plugins=self.position_spec.max_plugin_rows,
+            move_plugins=self.move_spec.max_plugin_rows,
+        )
+
+    def plugin_rows(self, positions: Positions) -> PluginRows:
+        """Let the plug-ins of both tables write their rows of ``B`` positions.
+
+        Raises:
+            PluginRowsError: A plug-in returned something else than rows of its group.
+        """
+        return PluginRows(
+            self.position_spec.plugin_rows(positions), self.move_spec.plugin_rows(positions)
         )
 
     def weights(self) -> Weights:
@@ -135,7 +147,10 @@ class SparseNetwork:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
         packed, legal_actions, legal_counts = positions
         require_valid(packed)
-        width = padded_width(legal_counts, legal_actions.shape[1])
+        width = padded_width(legal_counts, min(legal_actions.shape[1], MAX_LEGAL_MOVES))
+        if legal_counts.max() > width:
+            raise ValueError(f"a position has more than {width} legal moves")
+        plugins = self.plugin_rows(Positions(packed, legal_actions[:, :width], legal_counts))
         log_probs = np.empty((len(packed), width), dtype=np.float32)
         values = np.empty(len(packed), dtype=np.float32)
         with self.stopwatch:
@@ -145,6 +160,7 @@ class SparseNetwork:
                 packed,
                 legal_actions,
                 legal_counts,
+                plugins,
                 log_probs,
                 values,
             )
@@ -155,6 +171,7 @@ class SparseNetwork:
         packed: Records,
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
+        plugins: PluginRows,
         log_probs: npt.NDArray[np.float32],
         values: npt.NDArray[np.float32],
         start: int,
@@ -169,6 +186,7 @@ class SparseNetwork:
             packed,
             legal_actions,
             legal_counts,
+            plugins,
             log_probs,
             values,
             start,
