@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
-from keisei.errors import KeiseiError, ModelError
+from keisei.errors import ModelError, torch_needed_by
 from keisei.network.predictor import Network
 
 if TYPE_CHECKING:
@@ -113,18 +113,12 @@ def resolve(
         instead: last words of that error, with an alternative that needs no torch.
 
     Raises:
-        KeiseiError: Torch is needed and not installed; the message says how to install it.
+        TorchMissingError: Torch is needed and not installed.
     """
     if not isinstance(part, str):
         return part
-    try:
+    with torch_needed_by(needed_by, instead=instead):
         found: Callable[..., Any] = resolve_name(part)
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise KeiseiError(
-            f"{needed_by} needs torch, which is not installed: python -m pip install torch{instead}"
-        ) from error
     return found
 
 
