@@ -151,7 +151,9 @@ def check_device() -> Check:
     if not _is_installed("torch"):
         found = "cpu: sparse networks use no other; the extra torch brings towers and GPUs"
         if has_driver:
-            hint = 'an NVIDIA driver is installed; for its GPU: python -m pip install "keisei[torch]"'
+            hint = (
+                'an NVIDIA driver is installed; for its GPU: python -m pip install "keisei[torch]"'
+            )
             return Check("device", Status.WARN, found, hint)
         return Check("device", Status.OK, found)
     try:

@@ -1,7 +1,7 @@
 """`model_factory`, and the registry of network types.
 
-A type is registered once, with its model, its `Network` and its `Learner`. The code of a type is
-imported when it is needed: importing this module needs no torch.
+A type is registered once, with its `Network`, its `Learner`, its description and its file formats.
+The code of a type is imported when it is needed: importing this module needs no torch.
 
 >>> from keisei.config_schema import ModelConfig
 >>> model = build_model(ModelConfig(type="resnet", tower_depth=1, tower_width=8), in_planes=46)
@@ -10,7 +10,7 @@ imported when it is needed: importing this module needs no torch.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pkgutil import resolve_name
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
 from keisei.errors import ModelError, torch_needed_by
+from keisei.network.description import Description
 from keisei.network.predictor import Network
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ class NetworkType:
     learner: str
     """``make_learner(config, *, seed, random, ranks) -> Learner``: a model and its training."""
 
+    describe: str
+    """``describe(config) -> Description``: its inputs and parts in numbers."""
+
+    exports: Mapping[str, str]
+    """``export(stored) -> bytes`` by name of the file format, the usual one first."""
+
     model: str | ModelMaker | None = None
     """Builds the torch model of a tower; None for networks that torch does not compute."""
 
@@ -55,6 +62,8 @@ def tower(model: str | ModelMaker) -> NetworkType:
     return NetworkType(
         network="keisei.network.towers.torch_predictor:make_network",
         learner="keisei.ppo.agent:make_agent",
+        describe="keisei.network.towers.describe:describe_tower",
+        exports={"onnx": "keisei.network.onnx.onnx_export:export_onnx"},
         model=model,
     )
 
@@ -63,6 +72,11 @@ _registry: dict[str, NetworkType] = {
     "sparse": NetworkType(
         network="keisei.network.sparse.sparse_network:make_network",
         learner="keisei.ppo.sparse_learner:make_learner",
+        describe="keisei.network.sparse.sparse_network:describe_sparse",
+        exports={
+            "keisei": "keisei.network.network_file:export_network_file",
+            "onnx": "keisei.network.onnx.sparse_onnx:export_sparse_onnx",
+        },
     ),
     "resnet": tower("keisei.network.towers.resnet:ActorCriticResTower"),
     "transformer": tower("keisei.network.towers.transformer:SquareTransformer"),
@@ -159,6 +173,14 @@ def check_model(config: ModelConfig, in_planes: int) -> None:
 
     with torch.device("meta"):  # shapes without memory
         build_model(config, in_planes)
+
+
+def describe_network(config: AppConfig) -> Description:
+    """Describe the network of a configuration: its inputs and parts."""
+    name = config.model.type
+    describe = resolve(network_type(name).describe, f"a network of type {name!r}")
+    description: Description = describe(config)
+    return description
 
 
 def make_network(config: AppConfig, device: DeviceConfig) -> Network:

@@ -242,7 +242,12 @@ def _move_rows(
 
 @jit_math
 def _move(
-    weights: Array, gradient: Array, means: Array, squares: Array, rate: float, settings: AdamSettings
+    weights: Array,
+    gradient: Array,
+    means: Array,
+    squares: Array,
+    rate: float,
+    settings: AdamSettings,
 ) -> None:
     scale, keep = np.float32(settings.scale), np.float32(1.0 - settings.decay)
     new1, new2 = np.float32(1.0 - BETA1), np.float32(1.0 - settings.beta2)

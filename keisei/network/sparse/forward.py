@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
+from keisei.shogi.attack_maps import AttackMaps
+from keisei.shogi.jit import int64, jit, jit_inner, jit_math
 from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE, write_move_rows
+from keisei.shogi.packed import unpack
+from keisei.shogi.position import Array, Record, Records, new_positions
 from keisei.shogi.position_rows import (
     MAX_POSITION_ROWS,
     MateThreat,
     find_mate_threat,
     write_position_rows,
 )
-from keisei.shogi.attack_maps import AttackMaps
-from keisei.shogi.jit import int64, jit, jit_inner, jit_math
-from keisei.shogi.packed import unpack
-from keisei.shogi.position import Array, Record, Records, new_positions
 
 Floats = npt.NDArray[np.float32]
 
@@ -280,3 +280,35 @@ def predict(
             log_probs[index, k] = work.logits[k]
         for k in range(count, log_probs.shape[1]):
             log_probs[index, k] = -np.inf
+
+
+@jit
+def list_rows(
+    rows: Rows,
+    work: Workspace,
+    packed: Records,
+    legal: Array,
+    counts: Array,
+    position_rows: Array,
+    move_rows: Array,
+    used: Array,
+) -> None:
+    """Write the rows of positions into ``position_rows[B, P]`` and ``move_rows[B, M, K]``.
+
+    The rest of both arrays is left as it is. ``used[2]`` gets the largest number of rows of a
+    position and of a move.
+    """
+    for index in range(len(packed)):
+        count = int64(counts[index])
+        position = set_up(packed[index], work)
+        write_rows(position, packed[index], legal[index], count, rows, work)
+        for k in range(work.counts[0]):
+            position_rows[index, k] = work.position_rows[k]
+        used[0] = max(used[0], work.counts[0])
+        start = 0
+        for move in range(count):
+            stop = work.move_ends[move]
+            for k in range(start, stop):
+                move_rows[index, move, k - start] = work.move_rows[k]
+            used[1] = max(used[1], stop - start)
+            start = stop
