@@ -11,15 +11,7 @@ import numpy.typing as npt
 
 from keisei.constants import NUM_SQUARES
 from keisei.shogi.attacks import bishop_attacks, enemy_lance_attacks, lance_attacks, rook_attacks
-from keisei.shogi.bitboard import (
-    Bitboard,
-    as_words,
-    load,
-    lowest,
-    squares_of,
-    store,
-    without_lowest,
-)
+from keisei.shogi.bitboard import Bitboard, as_words, load, lowest, squares_of, store, without_lowest
 from keisei.shogi.jit import int64, jit_inner
 from keisei.shogi.position import ENEMY, FIRST_ENEMY_CODE, LAST_SQUARE, OWN, Record
 from keisei.shogi.tables import (

@@ -3,6 +3,13 @@
 from typing import Final
 
 from keisei.constants import BOARD_SIZE, NUM_PIECE_KINDS, NUM_SQUARES
+from keisei.shogi.position_rows import (
+    FIRST_DROP_CODE,
+    NO_THREAT,
+    PROMOTION_CODES,
+    MateThreat,
+)
+from keisei.shogi.row_groups import FAR_SIZE, MAX_COUNTED
 from keisei.shogi.attack_maps import AttackMaps, attacks_from
 from keisei.shogi.bitboard import Bitboard, bit, load, lowest, without_lowest
 from keisei.shogi.jit import int64, jit_inner
@@ -16,13 +23,6 @@ from keisei.shogi.position import (
     Record,
     decode,
 )
-from keisei.shogi.position_rows import (
-    FIRST_DROP_CODE,
-    NO_THREAT,
-    PROMOTION_CODES,
-    MateThreat,
-)
-from keisei.shogi.row_groups import FAR_SIZE, MAX_COUNTED
 from keisei.shogi.tables import CLASS_OF_KIND, KING, NO_SQUARE, PROMOTED_KIND
 
 # Groups in the order of the registry.

@@ -12,6 +12,14 @@ from keisei.constants import (
     NUM_PIECE_KINDS,
     NUM_SQUARES,
 )
+from keisei.shogi.row_groups import (
+    HAND_STEPS,
+    MAX_COUNTED,
+    NEAR,
+    NEAR_SIZE,
+    NEIGHBOURS,
+    PLY_STEPS,
+)
 from keisei.shogi.attack_maps import AttackMaps, write_attack_maps
 from keisei.shogi.attacks import checks_and_pins
 from keisei.shogi.bitboard import load, lowest, without_lowest
@@ -26,14 +34,6 @@ from keisei.shogi.position import (
     Array,
     Record,
     decode,
-)
-from keisei.shogi.row_groups import (
-    HAND_STEPS,
-    MAX_COUNTED,
-    NEAR,
-    NEAR_SIZE,
-    NEIGHBOURS,
-    PLY_STEPS,
 )
 from keisei.shogi.tables import NO_SQUARE, NUM_CLASSES
 

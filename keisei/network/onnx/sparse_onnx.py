@@ -178,7 +178,7 @@ def _model_proto(onnx: ModuleType, weights: Weights) -> Any:
     """Build the graph, with any number of positions, moves and rows."""
     helper, kinds = onnx.helper, onnx.TensorProto
     half = len(weights["move_weight"])
-    constants: dict[str, npt.NDArray[Any]] = {
+    constants: dict[str, npt.ArrayLike] = {
         # A last row of zeros, which the padding -1 refers to.
         "position_table": _with_zero_row(weights["position_table"]),
         "move_table": _with_zero_row(weights["move_table"]),

@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.shogi.attack_maps import AttackMaps
-from keisei.shogi.jit import int64, jit, jit_inner, jit_math
 from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE, write_move_rows
-from keisei.shogi.packed import unpack
-from keisei.shogi.position import Array, Record, Records, new_positions
 from keisei.shogi.position_rows import (
     MAX_POSITION_ROWS,
     MateThreat,
     find_mate_threat,
     write_position_rows,
 )
+from keisei.shogi.attack_maps import AttackMaps
+from keisei.shogi.jit import int64, jit, jit_inner, jit_math
+from keisei.shogi.packed import unpack
+from keisei.shogi.position import Array, Record, Records, new_positions
 
 Floats = npt.NDArray[np.float32]
 

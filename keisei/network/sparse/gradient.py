@@ -318,3 +318,4 @@ def _trunk_backward(
         row = np.uint64(work.position_rows[index])
         gradient.position_marks[row] = 1
         _add(values.position_table[row], by_accumulators)
+
