@@ -390,6 +390,9 @@ class CheckpointConfig(Section):
         10, description="Updates between checkpoints; 0: only at the end, which is always saved."
     )
     keep: Positive = Field(3, description="Number of newest checkpoints that are kept.")
+    milestones: tuple[Annotated[float, Field(gt=0.0)], ...] = Field(
+        (), description="Minutes of training after which the network is kept for good."
+    )
 
 
 class LoggingConfig(Section):

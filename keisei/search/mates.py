@@ -128,9 +128,9 @@ class MateRule:
         if self._search is None:
             return env.mates_in_one()[games]
         if len(games) == env.num_games:  # without copying the positions of all games
-            return self._search.find(
-                env.positions, env.legal_actions, env.legal_counts, env.pool
-            )[games]
+            return self._search.find(env.positions, env.legal_actions, env.legal_counts, env.pool)[
+                games
+            ]
         return self._search.find(
             env.positions[games], env.legal_actions[games], env.legal_counts[games], env.pool
         )
@@ -190,9 +190,7 @@ def _attack(
         if nodes_left[0] <= 0:
             return -1
         move = int64(moves[level, k])
-        is_direct, discovers = may_give_check(
-            position, move, checking[level], discovering
-        )
+        is_direct, discovers = may_give_check(position, move, checking[level], discovering)
         if not (is_direct or discovers):
             continue
         captured = play(position, move)

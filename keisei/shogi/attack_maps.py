@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from keisei.constants import NUM_SQUARES
 from keisei.shogi.attacks import bishop_attacks, enemy_lance_attacks, lance_attacks, rook_attacks
-from keisei.shogi.bitboard import Bitboard, as_words, load, lowest, squares_of, store, without_lowest
+from keisei.shogi.bitboard import (
+    Bitboard,
+    as_words,
+    load,
+    lowest,
+    squares_of,
+    store,
+    without_lowest,
+)
 from keisei.shogi.jit import int64, jit_inner
 from keisei.shogi.position import ENEMY, FIRST_ENEMY_CODE, LAST_SQUARE, OWN, Record
 from keisei.shogi.tables import (
@@ -111,4 +119,3 @@ def write_attack_maps(position: Record, maps: AttackMaps) -> None:
                 attacked = without_lowest(attacked)
                 maps.counts[side, target] += 1
                 maps.kinds[side, target] |= kind_bit
-

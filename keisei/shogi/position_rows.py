@@ -122,7 +122,12 @@ def find_mate_threat(position: Record, in_check: bool, threat: MateThreat) -> No
 
 @jit_inner
 def write_position_rows(
-    position: Record, packed: Record, first: Array, maps: AttackMaps, threat: MateThreat, rows: Array
+    position: Record,
+    packed: Record,
+    first: Array,
+    maps: AttackMaps,
+    threat: MateThreat,
+    rows: Array,
 ) -> int:
     """Write the rows of a position into ``rows`` (uint16) and return their number.
 
@@ -187,7 +192,9 @@ def _piece_rows(position: Record, first: Array, maps: AttackMaps, rows: Array) -
             if first[PIECES] >= 0:
                 attacked = 1 if maps.counts[1 - side, sq] else 0
                 protected = 1 if maps.counts[side, sq] else 0
-                rows[number] = first[PIECES] + (piece * NUM_SQUARES + sq) * 4 + attacked * 2 + protected
+                rows[number] = (
+                    first[PIECES] + (piece * NUM_SQUARES + sq) * 4 + attacked * 2 + protected
+                )
                 number += 1
             if first[THREATS] >= 0:
                 victims = load(maps.by_square[sq]) & enemies

@@ -387,9 +387,7 @@ def row_spec(table: Table, name: str) -> RowSpec:
     if not set(removed) <= set(chosen):
         raise UnknownRowsError(f"{table} rows {name!r}: only a group of the list can be removed")
     groups = tuple(
-        group
-        for group in _registry[table]
-        if group.name in chosen and group.name not in removed
+        group for group in _registry[table] if group.name in chosen and group.name not in removed
     )
     spec = RowSpec(table, groups, name)
     if not groups or spec.num_rows >= MAX_ROWS:

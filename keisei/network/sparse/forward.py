@@ -73,7 +73,8 @@ class Workspace(NamedTuple):
     hidden: Floats  # [U], clipped
     context: Floats  # [2 D]
     features: Floats  # [593, 2 D]: sums of the rows of each move
-    logits: Floats  # [593]
+    logits: Floats  # [593], then log-probabilities
+    probabilities: Floats  # [593]
 
     @classmethod
     def of(cls, accumulators: int, hidden: int, context: int) -> "Workspace":
@@ -94,6 +95,7 @@ class Workspace(NamedTuple):
             floats(hidden),
             floats(context),
             floats(MAX_LEGAL_MOVES, context),
+            floats(MAX_LEGAL_MOVES),
             floats(MAX_LEGAL_MOVES),
         )
 
@@ -226,7 +228,7 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
 def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
     """Return the raw value (before tanh) of the position whose rows are in `work`.
 
-    ``work.logits`` gets the log-probabilities of its `count` legal moves.
+    ``work.logits`` and ``work.probabilities`` get the policy of its `count` legal moves.
     """
     value = evaluate(weights, work)
     start = 0
@@ -236,22 +238,25 @@ def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
             weights, work.move_rows, start, stop, work.context, work.features[index]
         )
         start = stop
-    log_softmax(work.logits, count)
+    log_softmax(work.logits, work.probabilities, count)
     return value
 
 
 @jit_inner
-def log_softmax(logits: Array, count: int) -> None:
-    """Replace ``logits[:count]`` by log-probabilities."""
+def log_softmax(logits: Array, probabilities: Array, count: int) -> None:
+    """Replace ``logits[:count]`` by log-probabilities, and write the probabilities."""
     top = logits[0]
     for index in range(1, count):
         top = max(top, logits[index])
     total = ZERO
     for index in range(count):
-        total += np.exp(logits[index] - top)
-    shift = top + np.log(total)
+        logits[index] -= top
+        probabilities[index] = np.exp(logits[index])
+        total += probabilities[index]
+    shift, share = np.log(total), ONE / total
     for index in range(count):
         logits[index] -= shift
+        probabilities[index] *= share
 
 
 @jit

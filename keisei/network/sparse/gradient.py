@@ -218,8 +218,7 @@ def _policy_backward(
     """Add the derivatives of the moves' rows, and write those of the context into `scratch`."""
     entropy, kl = ZERO, ZERO
     for k in range(count):
-        log_prob = work.logits[k]
-        probability = np.exp(log_prob)
+        log_prob, probability = work.logits[k], work.probabilities[k]
         entropy -= probability * log_prob
         if settings.ema_kl_weight > 0.0:
             kl += probability * (log_prob - scratch.reference[k])
@@ -231,8 +230,7 @@ def _policy_backward(
     start = 0
     for k in range(count):
         stop = work.move_ends[k]
-        log_prob = work.logits[k]
-        probability = np.exp(log_prob)
+        log_prob, probability = work.logits[k], work.probabilities[k]
         slope = probability * (entropy_weight * (log_prob + entropy) - slope_chosen)
         if settings.ema_kl_weight > 0.0:
             slope += kl_weight * probability * (log_prob - scratch.reference[k] - kl)
@@ -295,22 +293,28 @@ def _trunk_backward(
         values.context_bias[j] += by_context[j]
     for i in range(len(hidden)):
         activation = hidden[i]
-        values.value_weight[i] += slope * activation
-        passed = slope * weights.value_weight[i]
-        for j in range(len(by_context)):
-            values.context_weight[i, j] += activation * by_context[j]
-        for j in range(len(by_context)):
-            passed += by_context[j] * weights.context_weight[i, j]
-        by_hidden[i] = passed if ZERO < activation < ONE else ZERO
-        values.hidden_bias[i] += by_hidden[i]
+        by_hidden[i] = ZERO
+        if activation > ZERO:  # half of all units are silent, and then nothing passes either
+            values.value_weight[i] += slope * activation
+            for j in range(len(by_context)):
+                values.context_weight[i, j] += activation * by_context[j]
+        if ZERO < activation < ONE:
+            passed = slope * weights.value_weight[i]
+            for j in range(len(by_context)):
+                passed += by_context[j] * weights.context_weight[i, j]
+            by_hidden[i] = passed
+            values.hidden_bias[i] += passed
     for i in range(len(accumulators)):
         activation = accumulators[i]
-        for j in range(len(hidden)):
-            values.hidden_weight[i, j] += activation * by_hidden[j]
-        passed = ZERO
-        for j in range(len(hidden)):
-            passed += by_hidden[j] * weights.hidden_weight[i, j]
-        by_accumulators[i] = passed if i == 0 or ZERO < activation < ONE else ZERO
+        by_accumulators[i] = ZERO
+        if activation > ZERO or i == 0:
+            for j in range(len(hidden)):
+                values.hidden_weight[i, j] += activation * by_hidden[j]
+        if ZERO < activation < ONE or i == 0:
+            passed = ZERO
+            for j in range(len(hidden)):
+                passed += by_hidden[j] * weights.hidden_weight[i, j]
+            by_accumulators[i] = passed
     by_accumulators[0] += slope
     for j in range(len(accumulators)):
         values.position_bias[j] += by_accumulators[j]
@@ -318,4 +322,3 @@ def _trunk_backward(
         row = np.uint64(work.position_rows[index])
         gradient.position_marks[row] = 1
         _add(values.position_table[row], by_accumulators)
-
