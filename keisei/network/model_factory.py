@@ -47,6 +47,10 @@ class NetworkType:
     learner: str
     """``make_learner(config, *, seed, random, ranks) -> Learner``: a model and its training."""
 
+    device: str
+    """``device(settings) -> str``: the device it computes on with these `DeviceConfig`; an error if
+    this machine does not have it."""
+
     describe: str
     """``describe(config) -> Description``: its inputs and parts in numbers."""
 
@@ -62,6 +66,7 @@ def tower(model: str | ModelMaker) -> NetworkType:
     return NetworkType(
         network="keisei.network.towers.torch_predictor:make_network",
         learner="keisei.ppo.agent:make_agent",
+        device="keisei.network.towers.device:tower_device",
         describe="keisei.network.towers.describe:describe_tower",
         exports={"onnx": "keisei.network.onnx.onnx_export:export_onnx"},
         model=model,
@@ -72,6 +77,7 @@ _registry: dict[str, NetworkType] = {
     "sparse": NetworkType(
         network="keisei.network.sparse.sparse_network:make_network",
         learner="keisei.ppo.sparse_learner:make_learner",
+        device="keisei.network.sparse.sparse_network:require_cpu",
         describe="keisei.network.sparse.sparse_network:describe_sparse",
         exports={
             "keisei": "keisei.network.network_file:export_network_file",
@@ -173,6 +179,17 @@ def check_model(config: ModelConfig, in_planes: int) -> None:
 
     with torch.device("meta"):  # shapes without memory
         build_model(config, in_planes)
+
+
+def network_device(config: AppConfig) -> str:
+    """Return the device that the network of a configuration computes on: ``cpu``, ``cuda:0`` ...
+
+    Raises:
+        KeiseiError: This machine does not have it.
+    """
+    name = config.model.type
+    device: str = resolve(network_type(name).device, f"a network of type {name!r}")(config.device)
+    return device
 
 
 def describe_network(config: AppConfig) -> Description:

@@ -40,13 +40,14 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
     )
 
 
-def require_cpu(device: DeviceConfig) -> None:
-    """Raise `ModelError` if the settings ask for a device that the sparse network can't use."""
+def require_cpu(device: DeviceConfig) -> str:
+    """Return ``cpu``, or raise `ModelError` if the settings ask for another device."""
     if device.device not in ("auto", "cpu"):
         raise ModelError(
             f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
             "or model.type=resnet for a network that uses GPUs"
         )
+    return "cpu"
 
 
 class SparseNetwork:
