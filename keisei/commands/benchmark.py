@@ -87,14 +87,17 @@ def train(
 
     Without --config: the default configuration with a 4x64 tower.
     """
-    from keisei.benchmark.train import (
-        DEFAULT_SETTINGS,
-        FULL,
-        QUICK,
-        measure_training,
-        print_train_report,
-    )
     from keisei.config import load_config
+    from keisei.errors import torch_needed_by
+
+    with torch_needed_by("keisei benchmark train, which measures towers,"):
+        from keisei.benchmark.train import (
+            DEFAULT_SETTINGS,
+            FULL,
+            QUICK,
+            measure_training,
+            print_train_report,
+        )
 
     defaults = DEFAULT_SETTINGS if config is None else ()
     loaded = load_config(config, (*defaults, *(settings or ())))
@@ -186,7 +189,7 @@ def curve(
 def network(
     run: Annotated[Path, typer.Argument(help="A trained run, by path or name.")],
 ) -> None:
-    """Network: the outputs and the speed of torch and onnxruntime."""
+    """Network: its outputs and its speed next to those of its ONNX export."""
     from keisei.benchmark.network_speed import report_network
 
     report_network(run)

@@ -27,4 +27,4 @@ def stored_network(features: str = "core46", **settings: object) -> StoredNetwor
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.2)
     path = Path("runs", "mine", "checkpoints", "step-000000000192")
-    return StoredNetwork(path, model_weights(model), config, 192, "ab" * 32)
+    return StoredNetwork(path, model_weights(model), config, 192, "ab" * 32, "mine")
