@@ -31,7 +31,7 @@ def describe(
         from keisei.shogi.features import feature_spec
 
         features = feature_spec(config.env.input_features)
-        network = build_model(config.model, features.num_planes)
+        network = build_model(config.model, features)
         description = describe_model(network, features)
     if as_json:
         facts = {"config": config.model.model_dump(), "features": features.name}
