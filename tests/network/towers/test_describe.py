@@ -52,7 +52,7 @@ def test_attention_is_counted() -> None:
 
 def test_the_command_shows_tables() -> None:
     result = keisei_describe(
-        "--model", "resnet", "--tower_depth", "3", "--input_features", "core46+check"
+        *("--model", "resnet", "--tower_depth", "3", "--input_features", "core46+check")
     )
     assert result.exit_code == 0
     for text in ("ActorCriticResTower", "trunk.blocks.2", "policy", "core46", "check", "46 - 46"):
