@@ -272,7 +272,7 @@ def _measure_updates(trainer: Trainer, effort: TrainEffort) -> dict[str, Rate]:
 def _minibatches(trainer: Trainer) -> list[Minibatch]:
     """Return all samples of the last rollout as minibatches on the device."""
     agent = _agent(trainer)
-    order = trainer.buffer.sample_order(np.random.default_rng(0))
+    order = trainer.buffer.sample_order(np.random.default_rng(0), agent.settings.learn_share)
     parts = np.split(order, range(agent.minibatch_size, len(order), agent.minibatch_size))
     # A maker overwrites its previous minibatch, so each gets a maker of its own.
     return [MinibatchMaker(agent.spec, agent.compute).make(trainer.buffer, part) for part in parts]
