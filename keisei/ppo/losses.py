@@ -120,7 +120,8 @@ class LossTerms:
 
     def figures(self) -> LossFigures:
         """Return the terms as plain numbers."""
-        return LossFigures(*(float(getattr(self, name).detach()) for name in LossFigures._fields))
+        terms = [getattr(self, name).detach().float() for name in LossFigures._fields]
+        return LossFigures(*torch.stack(terms).tolist())  # at once: a device is waited for
 
 
 def ppo_loss(

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.errors import ModelError, WeightsError
+from keisei.errors import DeviceError, WeightsError
 from keisei.network.description import (
     TYPICAL_LEGAL_MOVES,
     Description,
@@ -43,9 +43,9 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
 
 
 def require_cpu(device: DeviceConfig) -> str:
-    """Return ``cpu``, or raise `ModelError` if the settings ask for another device."""
+    """Return ``cpu``, or raise `DeviceError` if the settings ask for another device."""
     if device.device not in ("auto", "cpu"):
-        raise ModelError(
+        raise DeviceError(
             f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
             "or model.type=resnet for a network that uses GPUs"
         )
