@@ -40,7 +40,7 @@ format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
 
 # The tests of the kernels run a second time as plain Python, and a third time compiled with bounds
 # checks. Each test process has one torch thread: more would compete for the cores.
-KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search
+KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search tests/network/sparse
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1
@@ -87,7 +87,8 @@ clean:  ## remove everything that make created
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# A stamp per set of extras: installing happens again only when pyproject.toml changes.
+# A stamp per set of extras: installing happens again only when pyproject.toml changes. Players need
+# no torch; pip leaves it alone where a developer's installation has brought it.
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@

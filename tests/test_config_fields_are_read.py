@@ -13,6 +13,7 @@ import keisei
 from keisei.config import sections
 from keisei.config_schema import SPARSE_SETTINGS, ModelConfig, Section
 from keisei.network.model_factory import build_model
+from keisei.shogi.features import feature_spec
 from keisei.training.run import start_run
 from tests.tiny import tiny_config
 
@@ -99,7 +100,7 @@ def test_fields_that_are_read_elsewhere(path: str) -> None:
 def test_every_field_of_a_tower_changes_it(field: str, value: object) -> None:
     """They are passed on as keyword arguments, so nothing reads them one by one."""
     one, other = (
-        str(build_model(ModelConfig.model_validate(TOWER | changes), in_planes=46))
+        str(build_model(ModelConfig.model_validate(TOWER | changes), feature_spec("core46")))
         for changes in ({}, {field: value})
     )
     assert one != other

@@ -53,7 +53,7 @@ ALLOWED: Mapping[str, set[str]] = {
         "callbacks", "config", "config_schema", "display", "evaluation", "network", "players",
         "ppo", "run_files", "runs", "search", "selfplay", "shogi", "training",
     },
-    "warmup": {"network", "search", "shogi"},
+    "warmup": {"config_schema", "network", "search", "shogi"},
     "doctor": {"shogi", "warmup"},
 }  # fmt: skip
 """What each package may import beside `LEAVES`; `commands`, `cli` and `config_docs` may import

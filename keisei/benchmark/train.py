@@ -26,6 +26,7 @@ from keisei.benchmark.harness import (
     ProgressCallback,
     Rate,
     SpeedTarget,
+    StepRecorder,
     Work,
     noise_text,
     print_header,
@@ -45,9 +46,7 @@ from keisei.benchmark.network_speed import (
     sample_batch,
 )
 from keisei.callbacks import (
-    Callback,
     EventBus,
-    StepEnd,
     TrainingEnd,
     TrainingStart,
 )
@@ -234,31 +233,6 @@ def _agent(trainer: Trainer) -> PPOAgent:
     return trainer.learner
 
 
-class StepRecorder(Callback):
-    """A callback that collects the metrics of each step."""
-
-    def __init__(self) -> None:
-        self.steps: list[dict[str, float]] = []
-
-    def on_step_end(self, event: StepEnd) -> None:
-        """Append the metrics of the step."""
-        self.steps.append(dict(event.metrics))
-
-    def share(self, name: str) -> float:
-        """Share of the time of all steps that was spent in the section `name`."""
-        return self._total(name) / sum(self._total(time) for time in metrics.TIMES)
-
-    @property
-    def network_share(self) -> float:
-        """Share of the time of all steps that the network computed."""
-        seconds = [sum(step.get(name, 0.0) for name in metrics.TIMES) for step in self.steps]
-        shares = [step[metrics.NETWORK_SHARE] for step in self.steps]
-        return float(np.average(shares, weights=seconds))
-
-    def _total(self, name: str) -> float:
-        return sum(step.get(name, 0.0) for step in self.steps)
-
-
 def _measure_steps(
     trainer: Trainer, recorder: StepRecorder, effort: TrainEffort
 ) -> dict[str, Rate]:
@@ -313,7 +287,7 @@ def _measure_updates(trainer: Trainer, effort: TrainEffort) -> dict[str, Rate]:
 def _minibatches(trainer: Trainer) -> list[Minibatch]:
     """Return all samples of the last rollout as minibatches on the device."""
     agent = _agent(trainer)
-    order = trainer.buffer.sample_order(np.random.default_rng(0))
+    order = trainer.buffer.sample_order(np.random.default_rng(0), agent.settings.learn_share)
     parts = np.split(order, range(agent.minibatch_size, len(order), agent.minibatch_size))
     # A maker overwrites its previous minibatch, so each gets a maker of its own.
     advantages = trainer.buffer.advantages.reshape(-1)

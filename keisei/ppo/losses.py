@@ -103,7 +103,7 @@ class LossWeights:
     entropy: float
     ema_kl: float = 0.0
     dual_clip: float = float("inf")
-    """Ratio beyond which moves with a negative advantage are not pushed further (Ye et al., 2020)."""
+    """Ratio beyond which bad moves are not pushed further down (Ye et al., 2020)."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from keisei.constants import NUM_SQUARES
 from keisei.shogi.attacks import bishop_attacks, enemy_lance_attacks, lance_attacks, rook_attacks
-from keisei.shogi.bitboard import Bitboard, as_words, load, lowest, squares_of, store, without_lowest
+from keisei.shogi.bitboard import (
+    Bitboard,
+    as_words,
+    load,
+    lowest,
+    squares_of,
+    store,
+    without_lowest,
+)
 from keisei.shogi.jit import int64, jit_inner
 from keisei.shogi.position import ENEMY, FIRST_ENEMY_CODE, LAST_SQUARE, OWN, Record
 from keisei.shogi.tables import (
@@ -67,10 +75,8 @@ class AttackMaps(NamedTuple):
 def attacks_from(piece_class: int, side: int, sq: int, occupied: Bitboard) -> Bitboard:
     """Squares that a piece of the mover (side 0) or of the enemy (side 1) attacks from `sq`."""
     if piece_class == LANCE:
-        if side == OWN:
-            attacked = lance_attacks(sq, occupied)
-        else:
-            attacked = enemy_lance_attacks(sq, occupied)
+        up = side == OWN
+        attacked = lance_attacks(sq, occupied) if up else enemy_lance_attacks(sq, occupied)
     elif piece_class == BISHOP:
         attacked = bishop_attacks(sq, occupied)
     elif piece_class == ROOK:
@@ -111,4 +117,3 @@ def write_attack_maps(position: Record, maps: AttackMaps) -> None:
                 attacked = without_lowest(attacked)
                 maps.counts[side, target] += 1
                 maps.kinds[side, target] |= kind_bit
-

@@ -19,6 +19,7 @@ from keisei.network.model_factory import (
 from keisei.network.sparse.sparse_network import SparseNetwork
 from keisei.network.towers.resnet import ActorCriticResTower
 from keisei.network.towers.transformer import SquareTransformer
+from keisei.shogi.features import feature_spec
 
 SETTINGS: dict[str, Any] = {
     "tower_depth": 1,
@@ -52,7 +53,7 @@ def test_types_have_names(model_type: str, expected: type) -> None:
 def test_the_defaults_of_the_configuration_build() -> None:
     config = AppConfig()
     assert isinstance(make_network(config, config.device), SparseNetwork)
-    model = build_model(ModelConfig(type="resnet"), 46)
+    model = build_model(ModelConfig(type="resnet"), feature_spec("core46"))
     assert isinstance(model, ActorCriticResTower)
     assert model.trunk.width == ModelConfig().tower_width
 

@@ -86,17 +86,20 @@ def test_a_run_can_start_from_the_weights_of_another(tmp_path: Path) -> None:
     train(tmp_path, "--name", "old")
     result = train(
         tmp_path,
-        *("--name", "new", "--input_features", "core46+check"),
+        *("--name", "new", "--input_features", "core46+check+last2ply"),
         *("--set", f"run.start_from={tmp_path / 'old'}", "--set", "ppo.learning_rate=1e-30"),
         *("--set", "ppo.learning_rate_end=0"),
     )
     assert result.exit_code == 0
-    assert "46 planes adapted to 47" in (tmp_path / "new" / "run.log").read_text()
+    log = (tmp_path / "new" / "run.log").read_text()
+    assert "trunk.stem.weight: 28 planes adapted to 32" in log
+    assert "trunk.constants.weight: 18 planes adapted to 19" in log
     old, new = (read_network(tmp_path / name).weights for name in ("old", "new"))
-    stem = "trunk.stem.weight"
-    assert np.allclose(new[stem][:, :46], old[stem])
-    assert float(np.abs(new[stem][:, 46]).max()) < 1e-20
-    assert all(np.allclose(new[name], old[name]) for name in old if name != stem)
+    planes_read = {"trunk.stem.weight": 28, "trunk.constants.weight": 18}
+    for name, planes in planes_read.items():
+        assert np.allclose(new[name][:, :planes], old[name])
+        assert float(np.abs(new[name][:, planes:]).max()) < 1e-20
+    assert all(np.allclose(new[name], old[name]) for name in old if name not in planes_read)
 
 
 def test_a_sparse_run_can_start_from_the_weights_of_another(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from keisei.network.sparse.forward import (
     ONE,
     ZERO,
     Floats,
+    PluginRows,
     Rows,
     SparseWeights,
     Workspace,
@@ -90,6 +91,7 @@ class Samples(NamedTuple):
     log_probs: Floats  # [S]: of the actions, when they were played
     returns: Floats  # [S]
     learns_policy: npt.NDArray[np.bool_]  # [S]
+    plugins: PluginRows  # of the samples [B]
 
 
 class LossSettings(NamedTuple):
@@ -148,7 +150,16 @@ def add_gradient(
         packed = samples.packed[sample]
         position = set_up(packed, work)
         count, _ = legal_moves(position, scratch.legal)
-        write_rows(position, packed, scratch.legal, count, rows, work)
+        write_rows(
+            position,
+            packed,
+            scratch.legal,
+            count,
+            rows,
+            samples.plugins.position[number],
+            samples.plugins.move[number],
+            work,
+        )
         has_reference = settings.ema_kl_weight > 0.0 and samples.learns_policy[sample]
         if has_reference:
             forward(reference, work, count)
@@ -162,7 +173,7 @@ def add_gradient(
             scratch.context[j] = ZERO
         if samples.learns_policy[sample]:
             chosen = 0
-            while scratch.legal[chosen] != samples.actions[sample]:
+            while chosen < count - 1 and scratch.legal[chosen] != samples.actions[sample]:
                 chosen += 1
             slope_chosen = _surrogate_slope(
                 work.logits[chosen] - samples.log_probs[sample],
@@ -178,7 +189,7 @@ def add_gradient(
 
 @jit_inner
 def _value_loss(raw_value: float, outcome: float) -> float:
-    """Cross-entropy of the winning chances ``(1 + tanh(raw_value)) / 2`` and ``(1 + outcome) / 2``."""
+    """Cross-entropy of winning chances: ``(1 + tanh(raw_value)) / 2`` and ``(1 + outcome) / 2``."""
     twice = 2.0 * raw_value
     return max(twice, 0.0) + np.log1p(np.exp(-abs(twice))) - (1.0 + outcome) * raw_value
 
@@ -218,8 +229,7 @@ def _policy_backward(
     """Add the derivatives of the moves' rows, and write those of the context into `scratch`."""
     entropy, kl = ZERO, ZERO
     for k in range(count):
-        log_prob = work.logits[k]
-        probability = np.exp(log_prob)
+        log_prob, probability = work.logits[k], work.probabilities[k]
         entropy -= probability * log_prob
         if settings.ema_kl_weight > 0.0:
             kl += probability * (log_prob - scratch.reference[k])
@@ -231,8 +241,7 @@ def _policy_backward(
     start = 0
     for k in range(count):
         stop = work.move_ends[k]
-        log_prob = work.logits[k]
-        probability = np.exp(log_prob)
+        log_prob, probability = work.logits[k], work.probabilities[k]
         slope = probability * (entropy_weight * (log_prob + entropy) - slope_chosen)
         if settings.ema_kl_weight > 0.0:
             slope += kl_weight * probability * (log_prob - scratch.reference[k] - kl)
@@ -295,22 +304,28 @@ def _trunk_backward(
         values.context_bias[j] += by_context[j]
     for i in range(len(hidden)):
         activation = hidden[i]
-        values.value_weight[i] += slope * activation
-        passed = slope * weights.value_weight[i]
-        for j in range(len(by_context)):
-            values.context_weight[i, j] += activation * by_context[j]
-        for j in range(len(by_context)):
-            passed += by_context[j] * weights.context_weight[i, j]
-        by_hidden[i] = passed if ZERO < activation < ONE else ZERO
-        values.hidden_bias[i] += by_hidden[i]
+        by_hidden[i] = ZERO
+        if activation > ZERO:  # half of all units are silent, and then nothing passes either
+            values.value_weight[i] += slope * activation
+            for j in range(len(by_context)):
+                values.context_weight[i, j] += activation * by_context[j]
+        if ZERO < activation < ONE:
+            passed = slope * weights.value_weight[i]
+            for j in range(len(by_context)):
+                passed += by_context[j] * weights.context_weight[i, j]
+            by_hidden[i] = passed
+            values.hidden_bias[i] += passed
     for i in range(len(accumulators)):
         activation = accumulators[i]
-        for j in range(len(hidden)):
-            values.hidden_weight[i, j] += activation * by_hidden[j]
-        passed = ZERO
-        for j in range(len(hidden)):
-            passed += by_hidden[j] * weights.hidden_weight[i, j]
-        by_accumulators[i] = passed if i == 0 or ZERO < activation < ONE else ZERO
+        by_accumulators[i] = ZERO
+        if activation > ZERO or i == 0:
+            for j in range(len(hidden)):
+                values.hidden_weight[i, j] += activation * by_hidden[j]
+        if ZERO < activation < ONE or i == 0:
+            passed = ZERO
+            for j in range(len(hidden)):
+                passed += by_hidden[j] * weights.hidden_weight[i, j]
+            by_accumulators[i] = passed
     by_accumulators[0] += slope
     for j in range(len(accumulators)):
         values.position_bias[j] += by_accumulators[j]
@@ -318,4 +333,3 @@ def _trunk_backward(
         row = np.uint64(work.position_rows[index])
         gradient.position_marks[row] = 1
         _add(values.position_table[row], by_accumulators)
-

@@ -1,19 +1,28 @@
 """`SparseNetwork`: the sparse network as a `Network`, as the rest of Keisei calls it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
+from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import DeviceError, WeightsError
+from keisei.network.description import (
+    TYPICAL_LEGAL_MOVES,
+    Description,
+    InputGroup,
+    InputTable,
+    Part,
+)
 from keisei.network.predictor import Prediction, Weights
-from keisei.network.sparse.forward import Rows, SparseWeights, Workspace, predict
+from keisei.network.sparse.forward import PluginRows, Rows, SparseWeights, Workspace, predict
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions, padded_width, require_valid
 from keisei.shogi.position import Records
-from keisei.shogi.row_groups import RowSpec, row_spec
+from keisei.shogi.row_groups import row_spec
+from keisei.shogi.row_numbering import RowSpec
 from keisei.shogi.threads import RangePool
 from keisei.system import usable_cpus
 from keisei.timing import Stopwatch
@@ -33,13 +42,14 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
     )
 
 
-def require_cpu(device: DeviceConfig) -> None:
-    """Raise `DeviceError` if the settings ask for a device that the sparse network can't use."""
+def require_cpu(device: DeviceConfig) -> str:
+    """Return ``cpu``, or raise `DeviceError` if the settings ask for another device."""
     if device.device not in ("auto", "cpu"):
         raise DeviceError(
             f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
             "or model.type=resnet for a network that uses GPUs"
         )
+    return "cpu"
 
 
 class SparseNetwork:
@@ -72,11 +82,7 @@ class SparseNetwork:
         self.move_spec = move_spec
         self.spec = spec
         self.stopwatch = stopwatch or Stopwatch()
-        self.rows = Rows(
-            position_spec.first_rows(),
-            move_spec.first_rows(),
-            position_spec.first_row("mate_threat") >= 0 or move_spec.first_row("mate_defence") >= 0,
-        )
+        self.rows = Rows.of(position_spec, move_spec)
         self._pool = RangePool(threads, MIN_RANGE)
         self._workspaces = [self.new_workspace()]
 
@@ -85,8 +91,7 @@ class SparseNetwork:
         cls, model: ModelConfig, spec: FeatureSpec, *, threads: int, seed: int
     ) -> "SparseNetwork":
         """Make a network with random weights."""
-        position_spec = row_spec("position", model.position_rows)
-        move_spec = row_spec("move", model.move_rows)
+        position_spec, move_spec = sparse_specs(model)
         arrays = initial_weights(model, position_spec.num_rows, move_spec.num_rows, seed)
         return cls(arrays, position_spec, move_spec, spec, threads=threads)
 
@@ -99,7 +104,21 @@ class SparseNetwork:
         """Allocate scratch memory for one thread."""
         arrays = self.arrays
         return Workspace.of(
-            len(arrays.position_bias), len(arrays.hidden_bias), len(arrays.context_bias)
+            len(arrays.position_bias),
+            len(arrays.hidden_bias),
+            len(arrays.context_bias),
+            position_plugins=self.position_spec.max_plugin_rows,
+            move_plugins=self.move_spec.max_plugin_rows,
+        )
+
+    def plugin_rows(self, positions: Positions) -> PluginRows:
+        """Let the plug-ins of both tables write their rows of ``B`` positions.
+
+        Raises:
+            PluginRowsError: A plug-in returned something else than rows of its group.
+        """
+        return PluginRows(
+            self.position_spec.plugin_rows(positions), self.move_spec.plugin_rows(positions)
         )
 
     def weights(self) -> Weights:
@@ -135,7 +154,10 @@ class SparseNetwork:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
         packed, legal_actions, legal_counts = positions
         require_valid(packed)
-        width = padded_width(legal_counts, legal_actions.shape[1])
+        width = padded_width(legal_counts, min(legal_actions.shape[1], MAX_LEGAL_MOVES))
+        if legal_counts.max() > width:
+            raise ValueError(f"a position has more than {width} legal moves")
+        plugins = self.plugin_rows(Positions(packed, legal_actions[:, :width], legal_counts))
         log_probs = np.empty((len(packed), width), dtype=np.float32)
         values = np.empty(len(packed), dtype=np.float32)
         with self.stopwatch:
@@ -145,6 +167,7 @@ class SparseNetwork:
                 packed,
                 legal_actions,
                 legal_counts,
+                plugins,
                 log_probs,
                 values,
             )
@@ -155,6 +178,7 @@ class SparseNetwork:
         packed: Records,
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
+        plugins: PluginRows,
         log_probs: npt.NDArray[np.float32],
         values: npt.NDArray[np.float32],
         start: int,
@@ -169,12 +193,75 @@ class SparseNetwork:
             packed,
             legal_actions,
             legal_counts,
+            plugins,
             log_probs,
             values,
             start,
             stop,
         )
         self._workspaces.append(work)
+
+
+TYPICAL_POSITION_ROWS: Final = 100
+"""Rows that hold in a position of a game's middle: a typical number."""
+
+TYPICAL_MOVE_ROWS: Final = 8
+"""Rows that hold for a legal move: a typical number."""
+
+
+def describe_sparse(config: AppConfig) -> Description:
+    """Describe the sparse network of a configuration, without allocating its weights."""
+    model = config.model
+    specs = sparse_specs(model)
+    positions, moves = (spec.num_rows for spec in specs)
+    accumulators, hidden, context = model.accumulators, model.hidden, model.context
+    # Adding a row costs one addition per number; the linear accumulator goes into the value as it
+    # is. One half of a move's features is multiplied with the context, the other half weighted.
+    per_move = TYPICAL_MOVE_ROWS * context + context // 2
+    parts = (
+        Part("position table", positions * accumulators, TYPICAL_POSITION_ROWS * accumulators),
+        Part("accumulator bias", accumulators, 0),
+        Part("hidden", (accumulators + 1) * hidden, accumulators * hidden),
+        Part("value", hidden + 1, hidden),
+        Part("policy context", (hidden + 1) * context, hidden * context),
+        Part("move table", moves * context, TYPICAL_LEGAL_MOVES * per_move),
+        Part("move weight", context // 2, TYPICAL_LEGAL_MOVES * context // 2),
+    )
+    tables = tuple(
+        InputTable(f"{spec.table} rows", "rows", tuple(_row_groups(spec))) for spec in specs
+    )
+    return Description(SparseNetwork.__name__, tables, parts)
+
+
+def _row_groups(spec: RowSpec) -> Iterator[InputGroup]:
+    first = 0
+    for group in spec.groups:
+        axes = " x ".join(f"{axis.name} {axis.size}" for axis in group.axes)
+        yield InputGroup(group.name, first, group.num_rows, axes)
+        first += group.num_rows
+
+
+def sparse_specs(model: ModelConfig) -> tuple[RowSpec, RowSpec]:
+    """Return the rows of the position table and of the move table."""
+    return row_spec("position", model.position_rows), row_spec("move", model.move_rows)
+
+
+def weight_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights, by name, without allocating them."""
+    position_spec, move_spec = sparse_specs(model)
+    accumulators, hidden, context = model.accumulators, model.hidden, model.context
+    return {
+        "position_table": (position_spec.num_rows, accumulators),
+        "position_bias": (accumulators,),
+        "hidden_weight": (accumulators, hidden),
+        "hidden_bias": (hidden,),
+        "value_weight": (hidden,),
+        "value_bias": (1,),
+        "context_weight": (hidden, context),
+        "context_bias": (context,),
+        "move_table": (move_spec.num_rows, context),
+        "move_weight": (context // 2,),
+    }
 
 
 def initial_weights(
@@ -224,5 +311,3 @@ def require_same_shapes(own: Weights, weights: Mapping[str, npt.NDArray[np.gener
                 f"{name}: the weights have shape {weights[name].shape}, the network needs "
                 f"{array.shape}"
             )
-
-

@@ -48,4 +48,4 @@ def positions(number: int, features: str = "core46", *, plies: int = 40) -> Posi
 
 def small_model(features: str = "core46", **settings: object) -> ActorCritic:
     config = ModelConfig.model_validate(SMALL | settings)
-    return build_model(config, feature_spec(features).num_planes)
+    return build_model(config, feature_spec(features))
