@@ -36,10 +36,13 @@ _MAX_CACHES: Final = 8
 """Number of versions whose caches are kept, newest first."""
 
 if TYPE_CHECKING:
-    int64 = int  # to the type checker, kernels compute with Python integers
+    int64 = int  # to the type checker, kernels compute with Python numbers
+    float32 = float
 else:
     int64 = np.int64
-"""The type that kernels convert small integers from arrays to, before computing with them."""
+    float32 = np.float32
+"""The types that kernels convert numbers to: small integers from arrays before they compute with
+them, and floats to the precision of networks."""
 
 _decorating = threading.Lock()
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])

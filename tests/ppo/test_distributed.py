@@ -253,8 +253,8 @@ def test_ranks_agree() -> None:
 
 
 def test_ranks_exchange_arrays() -> None:
-    def exchange(rank: ThreadedRanks) -> list[list[float]]:
-        means, weights = (np.float32([rank.rank, 1.0]) for _ in range(2))
+    def exchange(rank: ThreadedRanks) -> list[object]:
+        means, weights = (np.array([rank.rank, 1.0], dtype=np.float32) for _ in range(2))
         marks = np.zeros(3, dtype=np.uint8)
         marks[rank.rank] = 1
         rank.average_arrays([means])
@@ -275,7 +275,7 @@ def test_one_rank_waits_for_no_other(alone: Ranks) -> None:
     assert alone.means([2.0]) == [2.0]
     assert alone.all_gather("x") == ["x"]
     assert alone.broadcast("y") == "y"
-    numbers, marks = np.float32([1.0, 2.0]), np.ones(2, dtype=np.uint8)
+    numbers, marks = np.array([1.0, 2.0], dtype=np.float32), np.ones(2, dtype=np.uint8)
     alone.average_arrays([numbers])
     alone.broadcast_arrays([numbers])
     alone.max_arrays([marks])

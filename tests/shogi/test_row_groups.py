@@ -39,7 +39,8 @@ def registry() -> Iterator[None]:
 
 def own_pawns(positions: Positions) -> "np.ndarray[Any, Any]":
     """Write the number of the mover's pawns on the board."""
-    return (positions.packed.board == 1).sum(axis=1)[:, None]
+    number: "np.ndarray[Any, Any]" = (positions.packed.board == 1).sum(axis=1)
+    return number[:, None]
 
 
 def columns_of_drops(positions: Positions) -> "np.ndarray[Any, Any]":

@@ -115,9 +115,12 @@ def test_a_sparse_run_can_start_from_the_weights_of_another(tmp_path: Path) -> N
     assert "starting with the weights of" in (tmp_path / "new" / "run.log").read_text()
     old, new = (read_network(tmp_path / name).weights for name in ("old", "new"))
     assert all(np.allclose(new[name], old[name]) for name in old)
-    for number, other in enumerate(("model.accumulators=24", "model.type=resnet")):
-        with pytest.raises(KeiseiError, match=r"the weights have shape|weights"):
-            train(tmp_path, "--name", f"other{number}", *sparse, *start, "--set", other)
+    for other, message in (
+        ("model.accumulators=24", "position_table: the weights have shape"),
+        ("model.type=resnet", "the weights lack"),
+    ):
+        with pytest.raises(KeiseiError, match=message):
+            train(tmp_path, "--name", other.partition(".")[2], *sparse, *start, "--set", other)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from keisei.network.sparse.forward import (
     set_up,
     write_rows,
 )
-from keisei.shogi.jit import jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, jit, jit_inner, jit_math
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Records
 
@@ -191,7 +191,8 @@ def add_gradient(
 def _value_loss(raw_value: float, outcome: float) -> float:
     """Cross-entropy of winning chances: ``(1 + tanh(raw_value)) / 2`` and ``(1 + outcome) / 2``."""
     twice = 2.0 * raw_value
-    return max(twice, 0.0) + np.log1p(np.exp(-abs(twice))) - (1.0 + outcome) * raw_value
+    loss: float = max(twice, 0.0) + np.log1p(np.exp(-abs(twice))) - (1.0 + outcome) * raw_value
+    return loss
 
 
 @jit_inner
@@ -212,7 +213,7 @@ def _surrogate_slope(
         sums[CLIPPED] += 1.0
     if not is_pushed:
         return ZERO
-    return np.float32(-settings.policy_scale * advantage * ratio)
+    return float32(-settings.policy_scale * advantage * ratio)
 
 
 @jit_math

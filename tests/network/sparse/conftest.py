@@ -21,7 +21,8 @@ def plugins() -> Iterator[None]:
 
     @register_rows("position", "own_pawns", [pawns], "number of the mover's pawns")
     def own_pawns(positions: Positions) -> "np.ndarray[Any, Any]":
-        return (positions.packed.board == 1).sum(axis=1)[:, None]
+        number: "np.ndarray[Any, Any]" = (positions.packed.board == 1).sum(axis=1)
+        return number[:, None]
 
     @register_rows("move", "drops", [is_drop], "whether a move is a drop")
     def drops(positions: Positions) -> "np.ndarray[Any, Any]":

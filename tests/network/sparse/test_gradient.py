@@ -248,8 +248,8 @@ def test_the_first_minibatch_of_a_rollout(rows: tuple[str, ...]) -> None:
     )
     oracle = TorchSparse(learner.network.arrays)
     averaged = TorchSparse(learner.evaluation_network.arrays)
-    rows = rows_of(learner.network, Positions(packed, legal, counts))
-    terms = oracle.loss(rows, targets, weights, averaged, policy.divisor)
+    active = rows_of(learner.network, Positions(packed, legal, counts))
+    terms = oracle.loss(active, targets, weights, averaged, policy.divisor)
     assert_same_gradient(learner.gradient, oracle.gradient(terms.total))
     if rows:
         first = learner.network.move_spec.first_row("drops")

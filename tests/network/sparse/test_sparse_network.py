@@ -35,8 +35,8 @@ def test_a_prediction_does_not_depend_on_the_rest_of_the_batch() -> None:
     positions = some_positions(number)
     together = network.predict(positions)
     order = np.random.default_rng(0).permutation(number)
-    for rows in (order, order[: number // 2], *([index] for index in range(number))):
-        apart = network.predict(positions.take(np.array(rows)))
+    for rows in (order, order[: number // 2], *order[:, None]):
+        apart = network.predict(positions.take(rows))
         width = apart.log_probs.shape[1]
         assert np.array_equal(apart.values, together.values[rows])
         assert np.array_equal(apart.log_probs, together.log_probs[rows, :width])
