@@ -131,7 +131,7 @@ def test_workers_play_the_same_games_as_one_process(running: Running) -> None:
 
 
 def test_workers_with_a_sparse_network_play_the_same_games_too() -> None:
-    config = config_with("model.type=sparse", "selfplay.pool_share=0.25")
+    config = config_with("model.type=sparse")
     with ParallelSelfPlay(config, workers=2) as play:
         require_same_games(Running(config, play))
 
