@@ -300,6 +300,8 @@ def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
 @jit_inner
 def log_softmax(logits: Array, probabilities: Array, count: int) -> None:
     """Replace ``logits[:count]`` by log-probabilities, and write the probabilities."""
+    if count == 0:
+        return
     top = logits[0]
     for index in range(1, count):
         top = max(top, logits[index])
