@@ -40,7 +40,7 @@ format: $(INSTALLED_DEV)  ## let ruff fix and format what it can
 
 # The tests of the kernels run a second time as plain Python, and a third time compiled with bounds
 # checks. Each test process has one torch thread: more would compete for the cores.
-KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search
+KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search tests/network/sparse
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1

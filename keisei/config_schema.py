@@ -191,6 +191,10 @@ class PPOConfig(Section):
     """The PPO update."""
 
     epochs: Positive = Field(1, description="Passes over each rollout.")
+    learn_share: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        1.0,
+        description="Fraction of each rollout to learn from: plies with the largest advantages.",
+    )
     minibatch_size: Positive | Literal["auto"] = Field(
         512,
         description="Samples per minibatch; auto: large, halved if memory runs out.",

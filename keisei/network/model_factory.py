@@ -4,7 +4,8 @@ A type is registered once, with its `Network`, its `Learner`, its description an
 The code of a type is imported when it is needed: importing this module needs no torch.
 
 >>> from keisei.config_schema import ModelConfig
->>> model = build_model(ModelConfig(type="resnet", tower_depth=1, tower_width=8), in_planes=46)
+>>> from keisei.shogi.features import feature_spec
+>>> model = build_model(ModelConfig(type="resnet", tower_width=8), feature_spec("core46"))
 >>> type(model).__name__, model.in_planes
 ('ActorCriticResTower', 46)
 """
@@ -20,6 +21,7 @@ from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
 from keisei.errors import ModelError, torch_needed_by
 from keisei.network.description import Description
 from keisei.network.predictor import Network
+from keisei.shogi.features import FeatureSpec
 
 if TYPE_CHECKING:
     from keisei.network.towers.model import ActorCritic
@@ -32,7 +34,12 @@ ONNX_HINT: Final = (
 )
 
 ModelMaker = Callable[..., "ActorCritic"]
-"""``make(in_planes, **settings)``, with the settings of `ModelConfig` that are for towers."""
+"""``make(in_planes, **settings)``, with the settings of `ModelConfig` that are for towers.
+
+If it has a parameter `constant_planes`, it also gets the indices of the planes that are constant
+over the board."""
+
+CONSTANT_PLANES: Final = "constant_planes"
 
 Maker = TypeVar("Maker", bound=ModelMaker)
 
@@ -148,10 +155,7 @@ def model_factory(model_type: str, in_planes: int, **settings: object) -> "Actor
     Raises:
         ModelError: There is no such type, or it does not accept these settings.
     """
-    model_maker = network_type(model_type).model
-    if model_maker is None:
-        raise ModelError(f"a network of type {model_type!r} has no torch model; use make_network")
-    maker = resolve(model_maker, f"a model of type {model_type!r}")
+    maker = _model_maker(model_type)
     try:
         inspect.signature(maker).bind(in_planes, **settings)
     except TypeError as error:
@@ -160,12 +164,22 @@ def model_factory(model_type: str, in_planes: int, **settings: object) -> "Actor
     return model
 
 
-def build_model(config: ModelConfig, in_planes: int) -> "ActorCritic":
-    """Build the model of a configuration, with random weights."""
-    return model_factory(config.type, in_planes, **config.tower_settings())
+def build_model(config: ModelConfig, features: FeatureSpec) -> "ActorCritic":
+    """Build the model of a configuration for these input planes, with random weights."""
+    settings = config.tower_settings()
+    if CONSTANT_PLANES in inspect.signature(_model_maker(config.type)).parameters:
+        settings[CONSTANT_PLANES] = features.constant_planes
+    return model_factory(config.type, features.num_planes, **settings)
 
 
-def check_model(config: ModelConfig, in_planes: int) -> None:
+def _model_maker(model_type: str) -> ModelMaker:
+    maker = network_type(model_type).model
+    if maker is None:
+        raise ModelError(f"a network of type {model_type!r} has no torch model; use make_network")
+    return resolve(maker, f"a model of type {model_type!r}")
+
+
+def check_model(config: ModelConfig, features: FeatureSpec) -> None:
     """Build the model of a configuration without allocating its weights.
 
     Raises:
@@ -178,7 +192,7 @@ def check_model(config: ModelConfig, in_planes: int) -> None:
     import torch
 
     with torch.device("meta"):  # shapes without memory
-        build_model(config, in_planes)
+        build_model(config, features)
 
 
 def network_device(config: AppConfig) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import AppConfig
+from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import KeiseiError, WeightsError
 from keisei.network.loading import StoredNetwork
 from keisei.network.predictor import weights_checksum
@@ -29,7 +30,7 @@ from keisei.network.sparse.adam import (
     clear_gradient,
     reduce_gradients,
 )
-from keisei.network.sparse.forward import SparseWeights
+from keisei.network.sparse.forward import PluginRows, SparseWeights
 from keisei.network.sparse.gradient import (
     APPROX_KL,
     CLIPPED,
@@ -55,6 +56,8 @@ from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import LearnSettings, Ranks, learner_threads
 from keisei.ppo.ppo_learner import BackwardResult, LossFigures, PolicySamples, PPOLearner
 from keisei.shogi.features import feature_spec
+from keisei.shogi.packed import Positions, legal_from_packed, padded_width
+from keisei.shogi.position import Records, new_positions
 from keisei.shogi.threads import RangePool
 from keisei.system import write_atomically
 
@@ -254,6 +257,7 @@ class SparseLearner(PPOLearner):
             buffer.log_probs.reshape(-1),
             buffer.returns.reshape(-1),
             buffer.learns_policy.reshape(-1),
+            self._plugin_rows(buffer.packed.reshape(-1), indices),
         )
         loss = LossSettings(
             clip_range=self.settings.clip_range,
@@ -269,6 +273,21 @@ class SparseLearner(PPOLearner):
         figures = self._figures(loss, len(indices))
         is_finite = math.isfinite(figures.total)
         return figures, BackwardResult.OK if is_finite else BackwardResult.NON_FINITE
+
+    def _plugin_rows(self, packed: Records, indices: npt.NDArray[np.int64]) -> PluginRows:
+        """Rows that plug-ins write for a minibatch; they need its legal lists, kernels do not."""
+        batch = len(indices)
+        network = self.network
+        if not (network.position_spec.plugins or network.move_spec.plugins):
+            return PluginRows(
+                np.zeros((batch, 0), dtype=np.int32), np.zeros((batch, 0, 0), dtype=np.int32)
+            )
+        minibatch = packed[indices]
+        legal = np.zeros((batch, MAX_LEGAL_MOVES), dtype=np.uint16)
+        counts = np.zeros(batch, dtype=np.int32)
+        legal_from_packed(minibatch, legal, counts, new_positions(2), 0, batch)
+        width = padded_width(counts, MAX_LEGAL_MOVES)
+        return network.plugin_rows(Positions(minibatch, legal[:, :width], counts))
 
     def _add_gradient(self, samples: Samples, loss: LossSettings, part: int, parts: int) -> None:
         """Add up the gradient of one share of the samples, in this thread."""
@@ -363,8 +382,8 @@ class SparseLearner(PPOLearner):
         if self.average is None:
             return
         share = np.float32(1.0 - self.settings.ema_decay)
-        for mean, new in zip(self.average.arrays, self.network.arrays, strict=True):
-            mean += share * (new - mean)
+        for average, new in zip(self.average.arrays, self.network.arrays, strict=True):
+            average[...] += share * (new - average)
 
 
 class PythonProfiler:

@@ -75,10 +75,8 @@ class AttackMaps(NamedTuple):
 def attacks_from(piece_class: int, side: int, sq: int, occupied: Bitboard) -> Bitboard:
     """Squares that a piece of the mover (side 0) or of the enemy (side 1) attacks from `sq`."""
     if piece_class == LANCE:
-        if side == OWN:
-            attacked = lance_attacks(sq, occupied)
-        else:
-            attacked = enemy_lance_attacks(sq, occupied)
+        up = side == OWN
+        attacked = lance_attacks(sq, occupied) if up else enemy_lance_attacks(sq, occupied)
     elif piece_class == BISHOP:
         attacked = bishop_attacks(sq, occupied)
     elif piece_class == ROOK:

@@ -3,14 +3,8 @@
 from typing import Final
 
 from keisei.constants import BOARD_SIZE, NUM_PIECE_KINDS, NUM_SQUARES
-from keisei.shogi.position_rows import (
-    FIRST_DROP_CODE,
-    NO_THREAT,
-    PROMOTION_CODES,
-    MateThreat,
-)
-from keisei.shogi.row_groups import FAR_SIZE, MAX_COUNTED
 from keisei.shogi.attack_maps import AttackMaps, attacks_from
+from keisei.shogi.attacks import line_through
 from keisei.shogi.bitboard import Bitboard, bit, load, lowest, without_lowest
 from keisei.shogi.jit import int64, jit_inner
 from keisei.shogi.mate import discovering_pieces, write_checking_squares
@@ -23,6 +17,13 @@ from keisei.shogi.position import (
     Record,
     decode,
 )
+from keisei.shogi.position_rows import (
+    FIRST_DROP_CODE,
+    NO_THREAT,
+    PROMOTION_CODES,
+    MateThreat,
+)
+from keisei.shogi.row_groups import FAR_SIZE, MAX_COUNTED
 from keisei.shogi.tables import CLASS_OF_KIND, KING, NO_SQUARE, PROMOTED_KIND
 
 # Groups in the order of the registry.
@@ -45,7 +46,11 @@ from keisei.shogi.tables import CLASS_OF_KIND, KING, NO_SQUARE, PROMOTED_KIND
 ) = range(15)
 
 MAX_ROWS_PER_MOVE: Final = 64
-"""More rows than a move can have."""
+"""More rows than a move can have, those of plug-ins apart.
+
+At most twelve groups have one row; 14 kinds can attack the target, and 14 the origin; a piece
+attacks at most eight others from either square.
+"""
 
 KING_MOVES, CAPTURES, OCCUPIES, GUARDS, CHECKS, NOTHING = range(6)
 
@@ -59,6 +64,7 @@ def write_move_rows(
     first: Array,
     maps: AttackMaps,
     threat: MateThreat,
+    plugins: Array,
     rows: Array,
     ends: Array,
 ) -> None:
@@ -72,7 +78,8 @@ def write_move_rows(
         first: ``[groups]``, the first row of each group, -1 if it is left out.
         maps: the attack maps of the position.
         threat: the opponent's threat of mate in one; its scratch is overwritten.
-        rows: gets the rows; has room for `MAX_ROWS_PER_MOVE` for each move.
+        plugins: ``[>= count, K]``, rows of plug-ins that each move has as well, -1 for none.
+        rows: gets the rows; has room for `MAX_ROWS_PER_MOVE` and ``K`` more for each move.
         ends: ``[count]``, gets the place behind the last row of each move.
     """
     view = int64(position.turn)
@@ -111,6 +118,8 @@ def write_move_rows(
             if board[to]:
                 captured = int64(board[to]) - FIRST_ENEMY_CODE + 1
             discovers = bool(discovering & bit(LAST_SQUARE - origin))
+            if discovers:  # unless it stays on the line, as a pawn before a lance does
+                discovers = bool(bit(to) & ~line_through(enemy_king, origin))
             occupied_after = (occupied & ~bit(origin)) | bit(to)
             attacks = attacks_from(CLASS_OF_KIND[kind_after], OWN, to, occupied_after)
             attacks_before = load(maps.by_square[origin])
@@ -178,6 +187,10 @@ def write_move_rows(
                 friend = lowest(friends)
                 friends = without_lowest(friends)
                 rows[at] = first[ABANDONS] + int64(board[friend]) - 1
+                at += 1
+        for plugin in range(plugins.shape[1]):
+            if plugins[index, plugin] >= 0:
+                rows[at] = plugins[index, plugin]
                 at += 1
         ends[index] = at
 

@@ -7,6 +7,7 @@ holds only the last two moves and the number of earlier occurrences.
 The kernels copy by loops: a slice assignment compiles to the same code, but ten times slower.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from keisei.constants import (
     BOARD_SIZE,
+    HAND_LIMITS,
     NUM_HAND_KINDS,
     NUM_PIECE_KINDS,
     NUM_SQUARES,
@@ -36,7 +38,7 @@ from keisei.shogi.position import (
     to_diagram,
 )
 from keisei.shogi.tables import HAND_LIMIT_OF_KIND
-from keisei.shogi.types import Diagram
+from keisei.shogi.types import Diagram, PieceKind
 
 NO_MOVE: Final = 255
 """In `PACKED.last_moves`: no such move, or the origin of a drop."""
@@ -128,22 +130,54 @@ def unpack(packed: Record, position: Record) -> None:
         change_hand(position, 1 - turn, kind, int64(packed.hands[1, kind]))
 
 
+_COUNTER_BITS: Final = 8
+
+
+def _counters(numbers: Sequence[int]) -> int:
+    """Put a number for each kind (P L N S G B R K) into one word, eight bits each."""
+    return sum(number << _COUNTER_BITS * kind for kind, number in enumerate(numbers))
+
+
+_SET: Final = (*HAND_LIMITS, 2)
+"""Pieces of each kind in a set."""
+
+_COUNTER_OF_CODE: Final = np.array(
+    [0]
+    + [_counters(np.eye(len(_SET), dtype=int)[kind.unpromoted].tolist()) for kind in PieceKind] * 2
+    + [0] * (256 - FIRST_ENEMY_CODE - NUM_PIECE_KINDS),
+    dtype=np.uint64,
+)
+"""By piece code: one piece of its kind, in the word that counts all kinds."""
+
+_UP_TO_OVERFLOW: Final = np.uint64(_counters([127 - number for number in _SET]))
+"""What can be added to a set before the highest bit of a counter is set."""
+
+_OVERFLOW: Final = np.uint64(_counters([128] * len(_SET)))
+
+
 @jit
 def find_invalid(packed: Records) -> int:
     """Return the index of the first invalid position of ``packed[B]``, or -1.
 
-    Kernels trust their input: with invalid codes they would read outside of their arrays.
+    Invalid are unknown piece codes, and more pieces of a kind than a set has. Kernels trust their
+    input: they would read and write outside of their arrays.
     """
     for index in range(len(packed)):
         position = packed[index]
         worst = 0
+        counters = np.uint64(0)
         for sq in range(NUM_SQUARES):
-            worst = max(worst, int64(position.board[sq]))
+            code = int64(position.board[sq])
+            worst = max(worst, code)
+            counters += _COUNTER_OF_CODE[code]
         is_valid = worst < FIRST_ENEMY_CODE + NUM_PIECE_KINDS and position.turn <= 1
         for kind in range(NUM_HAND_KINDS):
             for side in range(2):
-                is_valid &= position.hands[side, kind] <= HAND_LIMIT_OF_KIND[kind]
-        if not is_valid:
+                held = int64(position.hands[side, kind])
+                is_valid &= held <= HAND_LIMIT_OF_KIND[kind]
+                counters += np.uint64(held) << np.uint64(_COUNTER_BITS * kind)
+        # A board of 81 pieces of a kind and two full hands do not carry into the next counter.
+        if not is_valid or (counters + _UP_TO_OVERFLOW) & _OVERFLOW:
             return index
     return -1
 
@@ -202,7 +236,7 @@ def require_valid(packed: Records) -> None:
     index = int(find_invalid(packed))
     if index >= 0:
         raise DamagedPositionError(
-            f"packed position {index} is damaged: invalid piece codes or counts"
+            f"packed position {index} is damaged: invalid codes, or too many pieces"
         )
 
 

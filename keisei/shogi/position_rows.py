@@ -12,14 +12,6 @@ from keisei.constants import (
     NUM_PIECE_KINDS,
     NUM_SQUARES,
 )
-from keisei.shogi.row_groups import (
-    HAND_STEPS,
-    MAX_COUNTED,
-    NEAR,
-    NEAR_SIZE,
-    NEIGHBOURS,
-    PLY_STEPS,
-)
 from keisei.shogi.attack_maps import AttackMaps, write_attack_maps
 from keisei.shogi.attacks import checks_and_pins
 from keisei.shogi.bitboard import load, lowest, without_lowest
@@ -34,6 +26,14 @@ from keisei.shogi.position import (
     Array,
     Record,
     decode,
+)
+from keisei.shogi.row_groups import (
+    HAND_STEPS,
+    MAX_COUNTED,
+    NEAR,
+    NEAR_SIZE,
+    NEIGHBOURS,
+    PLY_STEPS,
 )
 from keisei.shogi.tables import NO_SQUARE, NUM_CLASSES
 
@@ -54,8 +54,12 @@ from keisei.shogi.tables import NO_SQUARE, NUM_CLASSES
     PLY,
 ) = range(13)
 
-MAX_POSITION_ROWS: Final = 768
-"""More rows than a position can have: 40 pieces that each attack eight others are 320 threats."""
+MAX_POSITION_ROWS: Final = 512
+"""More rows than a position can have.
+
+Each of 40 pieces has a status, at most eight victims and two places near kings, which makes 440;
+there are 16 squares beside kings, at most 16 pins, and 7 other rows. A piece in hand has one row.
+"""
 
 PROMOTION_CODES: Final = np.array([14, 15, 16, 17, -1, 18, 19], dtype=np.int64)
 """Move code of a promotion, by the kind that promotes."""

@@ -100,7 +100,7 @@ class RangePool:
                 raise error
 
     def _start_after_fork(self) -> None:
-        """Start the threads again in a forked process, which has a copy of the pool without them."""
+        """Start the threads again in a forked process, whose copy of the pool has none."""
         if self._process != os.getpid():
             self._dismiss.detach()
             self._start()

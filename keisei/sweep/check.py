@@ -83,7 +83,7 @@ def _build_network(config: AppConfig) -> None:
     from keisei.network.model_factory import check_model
     from keisei.shogi.features import feature_spec
 
-    check_model(config.model, feature_spec(config.env.input_features).num_planes)
+    check_model(config.model, feature_spec(config.env.input_features))
 
 
 def _misplaced(sweep: Sweep) -> Iterator[str]:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from keisei.constants import MOVE_BUFFER
+from keisei.constants import HAND_LIMITS, MOVE_BUFFER
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import (
@@ -14,6 +14,7 @@ from keisei.shogi.packed import (
     legal_from_packed,
     new_packed,
     pack_game,
+    require_valid,
     unpack_diagram,
 )
 from keisei.shogi.position import new_positions
@@ -79,3 +80,34 @@ def test_damage_is_refused(field: str, value: int) -> None:
         unpack_diagram(packed[1])
     with pytest.raises(DamagedPositionError, match="have the dtype PACKED"):
         feature_spec("core46").encode(np.zeros(3, dtype=[("board", np.uint8)]).view(np.recarray))
+
+
+@pytest.mark.kernels
+def test_more_pieces_than_a_set_has_are_refused() -> None:
+    """Kernels that play moves would count them beyond the end of a hand."""
+    for kind, limit in enumerate((*HAND_LIMITS, 2)):
+        packed = new_packed(1)
+        for sq in range(limit):  # of either side, promoted or not
+            packed[0].board[sq] = 1 + kind + 14 * (sq % 2)
+        require_valid(packed)
+        packed[0].board[80] = 1 + kind
+        with pytest.raises(DamagedPositionError, match="position 0 is damaged"):
+            require_valid(packed)
+        if kind < 7:
+            packed[0].board[80] = 0
+            packed[0].hands[1, kind] = 1
+            with pytest.raises(DamagedPositionError):
+                require_valid(packed)
+            packed[0].board[0] = 0
+            require_valid(packed)
+    crowded = new_packed(2)
+    crowded[1].board[:] = 1
+    crowded[1].hands[:, 0] = 18
+    with pytest.raises(DamagedPositionError, match="position 1 is damaged"):
+        require_valid(crowded)
+
+
+@pytest.mark.kernels
+def test_positions_of_games_are_valid() -> None:
+    for game in itertools.islice(random_endgames(5), sample(300, 5)):
+        require_valid(pack_game(game))

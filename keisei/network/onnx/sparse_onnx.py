@@ -30,12 +30,11 @@ from keisei.network.onnx.onnx_model import (
     trial_run,
 )
 from keisei.network.predictor import Prediction, Weights
-from keisei.network.sparse.forward import Workspace, list_rows
-from keisei.network.sparse.sparse_network import SparseNetwork, kernel_rows, sparse_specs
-from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE
-from keisei.shogi.packed import Positions, padded_width, require_valid
-from keisei.shogi.position_rows import MAX_POSITION_ROWS
-from keisei.shogi.row_groups import MOVE_ROWS, POSITION_ROWS, RowSpec
+from keisei.network.sparse.active_rows import RowReader
+from keisei.network.sparse.sparse_network import SparseNetwork, sparse_specs
+from keisei.shogi.packed import Positions, padded_width
+from keisei.shogi.row_groups import MOVE_ROWS, POSITION_ROWS
+from keisei.shogi.row_numbering import RowSpec
 from keisei.shogi.vector import VectorShogi
 
 POSITION_INPUT: Final = "position_rows"
@@ -70,26 +69,20 @@ def row_inputs(
     move_spec: RowSpec = MOVE_ROWS,
 ) -> dict[str, npt.NDArray[np.int64]]:
     """Return the inputs of a sparse network's ONNX file for some positions, by their names."""
-    packed, legal_actions, legal_counts = positions
-    require_valid(packed)
-    width = padded_width(legal_counts, legal_actions.shape[1])
-    position_rows = np.full((len(packed), MAX_POSITION_ROWS), -1, dtype=np.int64)
-    move_rows = np.full((len(packed), width, MAX_ROWS_PER_MOVE), -1, dtype=np.int64)
-    used = np.ones(2, dtype=np.int64)
-    list_rows(
-        kernel_rows(position_spec, move_spec),
-        Workspace.of(1, 1, 1),
-        packed,
-        legal_actions,
-        legal_counts,
-        position_rows,
-        move_rows,
-        used,
-    )
+    active = RowReader(position_spec, move_spec).read(positions)
+    most = max(len(rows.position) for rows in active)
+    most_of_move = max(len(rows) for one in active for rows in one.moves)
+    width = padded_width(positions.legal_counts, positions.legal_actions.shape[1])
+    position_rows = np.full((len(active), most), -1, dtype=np.int64)
+    move_rows = np.full((len(active), width, most_of_move), -1, dtype=np.int64)
+    for index, rows in enumerate(active):
+        position_rows[index, : len(rows.position)] = rows.position
+        for move, rows_of_move in enumerate(rows.moves):
+            move_rows[index, move, : len(rows_of_move)] = rows_of_move
     return {
-        POSITION_INPUT: position_rows[:, : used[0]],
-        MOVE_INPUT: move_rows[:, :, : used[1]],
-        COUNTS: legal_counts.astype(np.int64),
+        POSITION_INPUT: position_rows,
+        MOVE_INPUT: move_rows,
+        COUNTS: positions.legal_counts.astype(np.int64),
     }
 
 

@@ -16,17 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
+from keisei.shogi.attack_maps import AttackMaps
+from keisei.shogi.jit import int64, jit, jit_inner, jit_math
 from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE, write_move_rows
+from keisei.shogi.packed import unpack
+from keisei.shogi.position import Array, Record, Records, new_positions
 from keisei.shogi.position_rows import (
     MAX_POSITION_ROWS,
     MateThreat,
     find_mate_threat,
     write_position_rows,
 )
-from keisei.shogi.attack_maps import AttackMaps
-from keisei.shogi.jit import int64, jit, jit_inner, jit_math
-from keisei.shogi.packed import unpack
-from keisei.shogi.position import Array, Record, Records, new_positions
+from keisei.shogi.row_numbering import RowSpec
 
 Floats = npt.NDArray[np.float32]
 
@@ -57,6 +58,23 @@ class Rows(NamedTuple):
     position: npt.NDArray[np.int64]
     move: npt.NDArray[np.int64]
     needs_threat: bool
+    """Whether a group needs the search for a threat of mate."""
+
+    @classmethod
+    def of(cls, position_spec: RowSpec, move_spec: RowSpec) -> "Rows":
+        """Describe the tables to kernels."""
+        return cls(
+            position_spec.first_rows(),
+            move_spec.first_rows(),
+            position_spec.first_row("mate_threat") >= 0 or move_spec.first_row("mate_defence") >= 0,
+        )
+
+
+class PluginRows(NamedTuple):
+    """Rows that plug-ins have written for ``B`` positions, -1 for none: `RowSpec.plugin_rows`."""
+
+    position: npt.NDArray[np.int32]  # [B, K]
+    move: npt.NDArray[np.int32]  # [B, M, K]
 
 
 class Workspace(NamedTuple):
@@ -77,8 +95,24 @@ class Workspace(NamedTuple):
     probabilities: Floats  # [593]
 
     @classmethod
-    def of(cls, accumulators: int, hidden: int, context: int) -> "Workspace":
-        """Allocate the arrays of a network with these sizes."""
+    def of(
+        cls,
+        accumulators: int,
+        hidden: int,
+        context: int,
+        *,
+        position_plugins: int = 0,
+        move_plugins: int = 0,
+    ) -> "Workspace":
+        """Allocate the arrays of a network with these sizes.
+
+        Args:
+            accumulators: ``H``.
+            hidden: ``U``.
+            context: ``2 D``.
+            position_plugins: rows of plug-ins that a position can have at once.
+            move_plugins: rows of plug-ins that a move can have at once.
+        """
 
         def floats(*shape: int) -> Floats:
             return np.zeros(shape, dtype=np.float32)
@@ -87,9 +121,9 @@ class Workspace(NamedTuple):
             new_positions(2),
             AttackMaps.empty(),
             MateThreat.empty(),
-            np.zeros(MAX_POSITION_ROWS, dtype=np.uint16),
+            np.zeros(MAX_POSITION_ROWS + position_plugins, dtype=np.uint16),
             np.zeros(1, dtype=np.int64),
-            np.zeros(MAX_LEGAL_MOVES * MAX_ROWS_PER_MOVE, dtype=np.uint16),
+            np.zeros(MAX_LEGAL_MOVES * (MAX_ROWS_PER_MOVE + move_plugins), dtype=np.uint16),
             np.zeros(MAX_LEGAL_MOVES, dtype=np.int64),
             floats(accumulators),
             floats(hidden),
@@ -110,14 +144,29 @@ def set_up(packed: Record, work: Workspace) -> Record:
 
 @jit_inner
 def write_rows(
-    position: Record, packed: Record, legal: Array, count: int, rows: Rows, work: Workspace
+    position: Record,
+    packed: Record,
+    legal: Array,
+    count: int,
+    rows: Rows,
+    position_plugins: Array,
+    move_plugins: Array,
+    work: Workspace,
 ) -> None:
-    """Write the rows of a position and of its moves ``legal[:count]`` into `work`."""
+    """Write the rows of a position and of its moves ``legal[:count]`` into `work`.
+
+    ``position_plugins[K]`` and ``move_plugins[M, K]`` are rows of plug-ins, -1 for none.
+    """
     if rows.needs_threat:
         find_mate_threat(position, packed.in_check != 0, work.threat)
-    work.counts[0] = write_position_rows(
+    number = write_position_rows(
         position, packed, rows.position, work.maps, work.threat, work.position_rows
     )
+    for plugin in range(len(position_plugins)):
+        if position_plugins[plugin] >= 0:
+            work.position_rows[number] = position_plugins[plugin]
+            number += 1
+    work.counts[0] = number
     write_move_rows(
         position,
         packed,
@@ -126,6 +175,7 @@ def write_rows(
         rows.move,
         work.maps,
         work.threat,
+        move_plugins,
         work.move_rows,
         work.move_ends,
     )
@@ -173,10 +223,15 @@ def _move_logit(
     table = weights.move_table
     width = len(context)
     half = width // 2
-    a = np.uint64(rows[start])
-    for j in range(width):
-        features[j] = table[a, j]
-    index = start + 1
+    index = start
+    if index < stop:
+        a = np.uint64(rows[index])
+        for j in range(width):
+            features[j] = table[a, j]
+        index += 1
+    else:  # no row of the chosen groups holds, as for drops if there is only ``origin``
+        for j in range(width):
+            features[j] = ZERO
     while index + 4 <= stop:
         a, b = np.uint64(rows[index]), np.uint64(rows[index + 1])
         c, d = np.uint64(rows[index + 2]), np.uint64(rows[index + 3])
@@ -267,6 +322,7 @@ def predict(
     packed: Records,
     legal: Array,
     counts: Array,
+    plugins: PluginRows,
     log_probs: Array,
     values: Array,
     start: int,
@@ -279,41 +335,18 @@ def predict(
     for index in range(start, stop):
         count = int64(counts[index])
         position = set_up(packed[index], work)
-        write_rows(position, packed[index], legal[index], count, rows, work)
+        write_rows(
+            position,
+            packed[index],
+            legal[index],
+            count,
+            rows,
+            plugins.position[index],
+            plugins.move[index],
+            work,
+        )
         values[index] = np.tanh(forward(weights, work, count))
         for k in range(count):
             log_probs[index, k] = work.logits[k]
         for k in range(count, log_probs.shape[1]):
             log_probs[index, k] = -np.inf
-
-
-@jit
-def list_rows(
-    rows: Rows,
-    work: Workspace,
-    packed: Records,
-    legal: Array,
-    counts: Array,
-    position_rows: Array,
-    move_rows: Array,
-    used: Array,
-) -> None:
-    """Write the rows of positions into ``position_rows[B, P]`` and ``move_rows[B, M, K]``.
-
-    The rest of both arrays is left as it is. ``used[2]`` gets the largest number of rows of a
-    position and of a move.
-    """
-    for index in range(len(packed)):
-        count = int64(counts[index])
-        position = set_up(packed[index], work)
-        write_rows(position, packed[index], legal[index], count, rows, work)
-        for k in range(work.counts[0]):
-            position_rows[index, k] = work.position_rows[k]
-        used[0] = max(used[0], work.counts[0])
-        start = 0
-        for move in range(count):
-            stop = work.move_ends[move]
-            for k in range(start, stop):
-                move_rows[index, move, k - start] = work.move_rows[k]
-            used[1] = max(used[1], stop - start)
-            start = stop

@@ -14,6 +14,7 @@ from keisei.network.sparse.forward import (
     ONE,
     ZERO,
     Floats,
+    PluginRows,
     Rows,
     SparseWeights,
     Workspace,
@@ -90,6 +91,7 @@ class Samples(NamedTuple):
     log_probs: Floats  # [S]: of the actions, when they were played
     returns: Floats  # [S]
     learns_policy: npt.NDArray[np.bool_]  # [S]
+    plugins: PluginRows  # of the samples [B]
 
 
 class LossSettings(NamedTuple):
@@ -148,7 +150,16 @@ def add_gradient(
         packed = samples.packed[sample]
         position = set_up(packed, work)
         count, _ = legal_moves(position, scratch.legal)
-        write_rows(position, packed, scratch.legal, count, rows, work)
+        write_rows(
+            position,
+            packed,
+            scratch.legal,
+            count,
+            rows,
+            samples.plugins.position[number],
+            samples.plugins.move[number],
+            work,
+        )
         has_reference = settings.ema_kl_weight > 0.0 and samples.learns_policy[sample]
         if has_reference:
             forward(reference, work, count)
@@ -162,7 +173,7 @@ def add_gradient(
             scratch.context[j] = ZERO
         if samples.learns_policy[sample]:
             chosen = 0
-            while scratch.legal[chosen] != samples.actions[sample]:
+            while chosen < count - 1 and scratch.legal[chosen] != samples.actions[sample]:
                 chosen += 1
             slope_chosen = _surrogate_slope(
                 work.logits[chosen] - samples.log_probs[sample],
@@ -178,7 +189,7 @@ def add_gradient(
 
 @jit_inner
 def _value_loss(raw_value: float, outcome: float) -> float:
-    """Cross-entropy of the winning chances ``(1 + tanh(raw_value)) / 2`` and ``(1 + outcome) / 2``."""
+    """Cross-entropy of winning chances: ``(1 + tanh(raw_value)) / 2`` and ``(1 + outcome) / 2``."""
     twice = 2.0 * raw_value
     return max(twice, 0.0) + np.log1p(np.exp(-abs(twice))) - (1.0 + outcome) * raw_value
 

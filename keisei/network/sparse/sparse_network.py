@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
-from keisei.errors import ModelError, WeightsError
+from keisei.constants import MAX_LEGAL_MOVES
+from keisei.errors import DeviceError, WeightsError
 from keisei.network.description import (
     TYPICAL_LEGAL_MOVES,
     Description,
@@ -16,11 +17,12 @@ from keisei.network.description import (
     Part,
 )
 from keisei.network.predictor import Prediction, Weights
-from keisei.network.sparse.forward import Rows, SparseWeights, Workspace, predict
+from keisei.network.sparse.forward import PluginRows, Rows, SparseWeights, Workspace, predict
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions, padded_width, require_valid
 from keisei.shogi.position import Records
-from keisei.shogi.row_groups import RowSpec, row_spec
+from keisei.shogi.row_groups import row_spec
+from keisei.shogi.row_numbering import RowSpec
 from keisei.shogi.threads import RangePool
 from keisei.system import usable_cpus
 from keisei.timing import Stopwatch
@@ -41,9 +43,9 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
 
 
 def require_cpu(device: DeviceConfig) -> str:
-    """Return ``cpu``, or raise `ModelError` if the settings ask for another device."""
+    """Return ``cpu``, or raise `DeviceError` if the settings ask for another device."""
     if device.device not in ("auto", "cpu"):
-        raise ModelError(
+        raise DeviceError(
             f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
             "or model.type=resnet for a network that uses GPUs"
         )
@@ -80,7 +82,7 @@ class SparseNetwork:
         self.move_spec = move_spec
         self.spec = spec
         self.stopwatch = stopwatch or Stopwatch()
-        self.rows = kernel_rows(position_spec, move_spec)
+        self.rows = Rows.of(position_spec, move_spec)
         self._pool = RangePool(threads, MIN_RANGE)
         self._workspaces = [self.new_workspace()]
 
@@ -102,7 +104,21 @@ class SparseNetwork:
         """Allocate scratch memory for one thread."""
         arrays = self.arrays
         return Workspace.of(
-            len(arrays.position_bias), len(arrays.hidden_bias), len(arrays.context_bias)
+            len(arrays.position_bias),
+            len(arrays.hidden_bias),
+            len(arrays.context_bias),
+            position_plugins=self.position_spec.max_plugin_rows,
+            move_plugins=self.move_spec.max_plugin_rows,
+        )
+
+    def plugin_rows(self, positions: Positions) -> PluginRows:
+        """Let the plug-ins of both tables write their rows of ``B`` positions.
+
+        Raises:
+            PluginRowsError: A plug-in returned something else than rows of its group.
+        """
+        return PluginRows(
+            self.position_spec.plugin_rows(positions), self.move_spec.plugin_rows(positions)
         )
 
     def weights(self) -> Weights:
@@ -138,7 +154,10 @@ class SparseNetwork:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
         packed, legal_actions, legal_counts = positions
         require_valid(packed)
-        width = padded_width(legal_counts, legal_actions.shape[1])
+        width = padded_width(legal_counts, min(legal_actions.shape[1], MAX_LEGAL_MOVES))
+        if legal_counts.max() > width:
+            raise ValueError(f"a position has more than {width} legal moves")
+        plugins = self.plugin_rows(Positions(packed, legal_actions[:, :width], legal_counts))
         log_probs = np.empty((len(packed), width), dtype=np.float32)
         values = np.empty(len(packed), dtype=np.float32)
         with self.stopwatch:
@@ -148,6 +167,7 @@ class SparseNetwork:
                 packed,
                 legal_actions,
                 legal_counts,
+                plugins,
                 log_probs,
                 values,
             )
@@ -158,6 +178,7 @@ class SparseNetwork:
         packed: Records,
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
+        plugins: PluginRows,
         log_probs: npt.NDArray[np.float32],
         values: npt.NDArray[np.float32],
         start: int,
@@ -172,6 +193,7 @@ class SparseNetwork:
             packed,
             legal_actions,
             legal_counts,
+            plugins,
             log_probs,
             values,
             start,
@@ -222,15 +244,6 @@ def _row_groups(spec: RowSpec) -> Iterator[InputGroup]:
 def sparse_specs(model: ModelConfig) -> tuple[RowSpec, RowSpec]:
     """Return the rows of the position table and of the move table."""
     return row_spec("position", model.position_rows), row_spec("move", model.move_rows)
-
-
-def kernel_rows(position_spec: RowSpec, move_spec: RowSpec) -> Rows:
-    """Return which rows the tables have, as kernels read it."""
-    return Rows(
-        position_spec.first_rows(),
-        move_spec.first_rows(),
-        position_spec.first_row("mate_threat") >= 0 or move_spec.first_row("mate_defence") >= 0,
-    )
 
 
 def weight_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:

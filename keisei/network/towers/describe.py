@@ -27,7 +27,7 @@ FLOPS_PER_MAC: Final = 2
 def describe_tower(config: AppConfig) -> Description:
     """Describe the tower of a configuration."""
     features = feature_spec(config.env.input_features)
-    return describe_model(build_model(config.model, features.num_planes), features)
+    return describe_model(build_model(config.model, features), features)
 
 
 def describe_model(model: ActorCritic, features: FeatureSpec) -> Description:

@@ -189,7 +189,7 @@ def choose_compute(config: DeviceConfig) -> Compute:
 
 
 def tower_device(config: DeviceConfig) -> str:
-    """Return the device that a tower computes on with these settings; raises as `choose_compute`."""
+    """Return the device that a tower computes on; raises what `choose_compute` raises."""
     return str(choose_compute(config).device)
 
 
