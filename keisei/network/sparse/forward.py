@@ -279,7 +279,7 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
     return value
 
 
-@jit_inner
+@jit_math
 def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
     """Return the raw value (before tanh) of the position whose rows are in `work`.
 

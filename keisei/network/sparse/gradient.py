@@ -215,7 +215,7 @@ def _surrogate_slope(
     return np.float32(-settings.policy_scale * advantage * ratio)
 
 
-@jit_inner
+@jit_math
 def _policy_backward(
     weights: SparseWeights,
     work: Workspace,
