@@ -35,11 +35,13 @@ KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/s
 _MAX_CACHES: Final = 8
 """Number of versions whose caches are kept, newest first."""
 
-if TYPE_CHECKING:
-    int64 = int  # to the type checker, kernels compute with Python integers
+if TYPE_CHECKING:  # to the type checker, kernels compute with Python's numbers
+    int64 = int
+    float32 = float
 else:
     int64 = np.int64
-"""The type that kernels convert small integers from arrays to, before computing with them."""
+    float32 = np.float32
+"""The types that kernels convert to before computing: small integers from arrays, constants."""
 
 _decorating = threading.Lock()
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])

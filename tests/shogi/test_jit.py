@@ -227,7 +227,7 @@ def test_every_module_with_kernels_is_a_kernel_source() -> None:
 
 def test_functions_that_sum_in_any_order_are_inlined_up_to_the_kernel() -> None:
     """Else a process that has compiled them would call another copy than one that loads them."""
-    found = set()
+    found: set[str] = set()
     for pattern in jit_module.KERNEL_SOURCES:
         for path in sorted(jit_module.PACKAGE.glob(pattern)):
             module = ast.parse(path.read_text(encoding="utf-8"))

@@ -41,7 +41,7 @@ def registry() -> Iterator[None]:
 def mover_pawns(positions: Positions) -> npt.NDArray[np.int64]:
     """Write the number of the mover's pawns on the board."""
     board: npt.NDArray[np.uint8] = positions.packed.board
-    return np.count_nonzero(board == 1, axis=1)[:, None]
+    return np.asarray(np.count_nonzero(board == 1, axis=1)[:, None], dtype=np.int64)
 
 
 def columns_of_drops(positions: Positions) -> npt.NDArray[np.int64]:

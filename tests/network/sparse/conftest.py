@@ -22,7 +22,7 @@ def plugins() -> Iterator[None]:
     @register_rows("position", "mover_pawns", [pawns], "number of the mover's pawns")
     def mover_pawns(positions: Positions) -> npt.NDArray[np.int64]:
         board: npt.NDArray[np.uint8] = positions.packed.board
-        return np.count_nonzero(board == 1, axis=1)[:, None]
+        return np.asarray(np.count_nonzero(board == 1, axis=1)[:, None], dtype=np.int64)
 
     @register_rows("move", "drops", [is_drop], "whether a move is a drop")
     def drops(positions: Positions) -> npt.NDArray[np.int8]:
