@@ -169,6 +169,7 @@ def _sparse_gradient() -> None:
             log_probs=numbers,
             returns=numbers,
             learns_policy=np.ones(1, np.bool_),
+            plugins=network.plugin_rows(env.observe()),
         ),
         LossSettings(0.2, 3.0, 1.0, 1.0, 0.0, 0.0, 0.0),
         0,

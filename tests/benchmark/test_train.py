@@ -9,14 +9,13 @@ from typer.testing import CliRunner
 
 from keisei import metric_names as metrics
 from keisei.benchmark import train
-from keisei.benchmark.harness import Machine, Rate
+from keisei.benchmark.harness import Machine, Rate, StepRecorder
 from keisei.benchmark.network_speed import ExecutionPath
 from keisei.benchmark.train import (
     BARE,
     HIDDEN,
     KEISEI,
     SHOWN,
-    StepRecorder,
     TrainEffort,
     TrainReport,
     bare_update,
