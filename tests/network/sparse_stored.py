@@ -22,6 +22,7 @@ def stored_sparse(**settings: object) -> StoredNetwork:
     network = SparseNetwork.new(config.model, feature_spec("core46"), threads=1, seed=0)
     random = np.random.default_rng(1)
     for array in network.arrays:
-        array += random.standard_normal(array.shape).astype(np.float32) * np.float32(0.2)
+        noise = random.standard_normal(array.shape, dtype=np.float32)
+        np.add(array, np.float32(0.2) * noise, out=array)
     path = Path("runs", "mine", "checkpoints", "step-000000000192")
     return StoredNetwork(path, network.weights(), config, 192, "ab" * 32, "mine")
