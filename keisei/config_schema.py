@@ -60,7 +60,7 @@ class RunConfig(Section):
         description="Run or checkpoint with the initial weights; empty: random weights.",
     )
     total_timesteps: Positive = Field(
-        1_000_000, description="Length of the run in plies, of all learners together."
+        5_000_000, description="Length of the run in plies, of all learners together."
     )
     max_minutes: Annotated[float, Field(ge=0.0)] = Field(
         0.0,
@@ -81,12 +81,12 @@ class EnvConfig(Section):
     input_features: Text = Field(
         "core46", description="Set of input planes: core46, core46+check ... core46+all."
     )
-    num_games: Positive = Field(256, description="Games that each learner plays in parallel.")
+    num_games: Positive = Field(512, description="Games that each learner plays in parallel.")
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
-        256, description="Ply at which a game is a draw; such draws are counted separately."
+        512, description="Ply at which a game is a draw; such draws are counted separately."
     )
     opening_plies: NonNegative = Field(
-        0, description="Random legal plies at the start of each self-play game."
+        6, description="Random legal plies at the start of each self-play game."
     )
     declaration: Literal["27", "24", "off"] = Field(
         "27", description="Entering-king rule: 27 or 24 points to win by declaration, or off."
@@ -169,7 +169,7 @@ class SelfPlayConfig(Section):
 
     rollout_plies: Positive = Field(64, description="Plies per game between two updates.")
     mate_plies: MatePlies = Field(
-        1,
+        3,
         description="Mates of up to this many plies are played by rule, not learned; 0: off.",
     )
     pool_share: Fraction = Field(
@@ -196,24 +196,24 @@ class PPOConfig(Section):
         description="Fraction of each rollout to learn from: plies with the largest advantages.",
     )
     minibatch_size: Positive | Literal["auto"] = Field(
-        512,
+        2048,
         description="Samples per minibatch; auto: large, halved if memory runs out.",
     )
     learning_rate: Annotated[float, Field(gt=0.0)] = Field(
         2e-3, description="Initial learning rate, after warm-up."
     )
     learning_rate_end: Annotated[float, Field(ge=0.0)] = Field(
-        2e-4, description="Final learning rate."
+        1e-4, description="Final learning rate."
     )
     learning_rate_schedule: Shape = Field("linear", description="Schedule of the learning rate.")
     warmup: Fraction = Field(
         0.0, description="Fraction of the run over which the learning rate rises from zero."
     )
     entropy: Annotated[float, Field(ge=0.0)] = Field(
-        0.01, description="Initial weight of the entropy bonus."
+        0.03, description="Initial weight of the entropy bonus."
     )
     entropy_end: Annotated[float, Field(ge=0.0)] = Field(
-        0.002, description="Final weight of the entropy bonus."
+        0.008, description="Final weight of the entropy bonus."
     )
     entropy_schedule: Shape = Field("linear", description="Schedule of the entropy weight.")
     position_rate: Annotated[float, Field(gt=0.0)] = Field(
@@ -241,7 +241,7 @@ class PPOConfig(Section):
         0.6, description="Initial lambda of generalised advantage estimation."
     )
     gae_lambda_end: Fraction = Field(
-        0.95, description="Final lambda of generalised advantage estimation; linear in between."
+        0.92, description="Final lambda of generalised advantage estimation; linear in between."
     )
     normalize_advantages: bool = Field(
         True, description="Normalize the advantages of each minibatch to mean 0, deviation 1."
@@ -370,7 +370,7 @@ class EvaluationConfig(Section):
         400, description="Games against each opponent at the end of the run."
     )
     opponents: tuple[Text, ...] = Field(
-        ("random", "greedy"),
+        ("greedy", "alphabeta:2", "alphabeta:3"),
         description="Opponents, as player specs: random, greedy, alphabeta:2, usi:...",
     )
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
@@ -383,7 +383,7 @@ class EvaluationConfig(Section):
         0.25, description="Temperature of the network's moves; 0: the most likely move, more draws."
     )
     mate_plies: MatePlies = Field(
-        1, description="Mates of up to this many plies are played by rule; 0: off."
+        3, description="Mates of up to this many plies are played by rule; 0: off."
     )
 
 

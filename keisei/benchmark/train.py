@@ -1,23 +1,18 @@
-"""``keisei benchmark train``: training steps, and updates next to a bare PyTorch loop.
+"""``keisei benchmark train``: training and predictions of both network families, side by side.
 
-It shows plies per second with and without the live display, how the time of a step is spent, and
-how fast the network acts and learns on each execution path.
+Whole steps (self-play and learning) of a sparse network on one thread and on several, and of a
+small tower if torch is installed; then predictions in batches and one by one. The details of
+towers, such as precisions and compilation, are in ``keisei benchmark tower``.
 """
 
-import copy
-import io
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import numpy as np
-import torch
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from keisei import __version__
 from keisei import metric_names as metrics
@@ -35,94 +30,81 @@ from keisei.benchmark.harness import (
     target_table,
     this_machine,
 )
-from keisei.benchmark.network_speed import (
-    COMPILED,
-    LAID_OUT,
-    ONE_THREAD,
-    ExecutionPath,
-    PathSpeed,
-    measure_paths,
-    reduced_paths,
-    sample_batch,
-)
-from keisei.callbacks import (
-    EventBus,
-    TrainingEnd,
-    TrainingStart,
-)
-from keisei.config_schema import AppConfig, PPOConfig
-from keisei.display.live import LiveDisplay
-from keisei.errors import KeiseiError
-from keisei.formats import network_name, new_table
-from keisei.network.model_factory import network_type
-from keisei.network.towers.device import Compute, probe_precision
-from keisei.network.towers.model import ActorCritic
-from keisei.ppo.agent import PPOAgent
-from keisei.ppo.learner import LearnSettings
-from keisei.ppo.losses import Minibatch, MinibatchMaker
+from keisei.callbacks import EventBus
+from keisei.config import load_config
+from keisei.formats import new_table
+from keisei.network.predictor import Network
+from keisei.shogi.vector import VectorShogi
+from keisei.system import usable_cpus
 from keisei.training.trainer import Trainer
 
+PACKAGES: Final = ("numba", "numpy", "torch")
 
-def bare_update(
-    model: ActorCritic,
-    optimizer: torch.optim.Optimizer,
-    minibatches: Sequence[Minibatch],
-    settings: PPOConfig,
-    compute: Compute,
-) -> int:
-    """Train on each minibatch once, in plain PyTorch; return the number of samples."""
-    for batch in minibatches:
-        with compute.autocast():
-            output = model(batch.planes, batch.legal)
-        places = torch.arange(batch.legal.shape[1], device=batch.legal.device)
-        padding = places >= batch.counts[:, None]
-        log_probs = output.logits.masked_fill(padding, -1e9).log_softmax(dim=1)
-        ratio = (log_probs.gather(1, batch.legal_indices[:, None])[:, 0] - batch.log_probs).exp()
-        advantages = batch.advantages - batch.advantages.mean()
-        advantages = advantages / (advantages.std() + 1e-8)
-        clipped = ratio.clamp(1 - settings.clip_range, 1 + settings.clip_range)
-        policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-        entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
-        value_loss = model.value_loss(output.value, batch.returns).mean()
-        loss = policy_loss + settings.value_weight * value_loss - settings.entropy * entropy
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
-        optimizer.step()
-    return sum(len(batch.legal_indices) for batch in minibatches)
+SPARSE: Final = "sparse, 1 thread"
+TOWER: Final = "resnet 2x64, 1 thread"
+ONE_BY_ONE: Final = "one by one"
+BATCH: Final = 64
+IN_BATCHES: Final = f"in batches of {BATCH}"
 
-
-KEISEI: Final = "keisei"
-BARE: Final = "bare loop"
-SHOWN: Final = "display on"
-HIDDEN: Final = "display off"
+COMMON: Final = (
+    "device.device=cpu",
+    "selfplay.mate_plies=3",
+    "evaluation.interval=0",
+    "logging.display=off",
+)
+SPARSE_SETTINGS: Final = ("model.type=sparse",)
+TOWER_SETTINGS: Final = (
+    "model.type=resnet",
+    "model.tower_depth=2",
+    "model.tower_width=64",
+    "env.num_games=256",
+    "ppo.minibatch_size=512",
+)
 
 
 @dataclass(frozen=True)
-class TrainReport:
+class FamilyEffort:
+    """Number and length of the measurements."""
+
+    repetitions: int
+    seconds: float
+    warm_up: int
+    """Steps that a sparse network is trained for first: its games and policy become typical."""
+
+    tower_plies: int
+    """Plies per game of a tower's rollout: whole ones take a minute."""
+
+
+FULL: Final = FamilyEffort(repetitions=4, seconds=2.0, warm_up=8, tower_plies=16)
+QUICK: Final = FamilyEffort(repetitions=2, seconds=0.5, warm_up=2, tower_plies=4)
+
+
+class Contestant(NamedTuple):
+    """A network family with its settings."""
+
+    name: str
+    settings: tuple[str, ...]
+    threads: int
+
+
+@dataclass(frozen=True)
+class FamilyReport:
     """Results of the benchmark."""
 
     machine: Machine
-    settings: dict[str, str]
-    """Network, games, minibatch, device and precision that were measured."""
-
-    has_target_settings: bool
-    """Whether these are the settings that the speed targets are about."""
-
     steps: dict[str, Rate]
-    """Plies per second of whole steps, with the live display and without."""
+    """Plies per second of whole steps, by contestant."""
 
-    shares: dict[str, float]
-    """Shares of a step's time by section (env, inference, learning, other); they sum to 1."""
+    shares: dict[str, dict[str, float]]
+    """Shares of a step's time by section, for each contestant."""
 
-    network_share: float
-    """Share of a step's time that the network computed."""
+    predictions: dict[str, dict[str, Rate]]
+    """Predictions per second of each contestant with one thread, one by one and in batches."""
 
-    updates: dict[str, Rate]
-    """Samples per second of Keisei's update and of the bare loop."""
-
-    paths: tuple[PathSpeed, ...]
-    """Speed of the network on each execution path."""
+    @property
+    def threaded(self) -> str | None:
+        """Name of the sparse network on several threads; None with one processor."""
+        return next((name for name in self.steps if name not in (SPARSE, TOWER)), None)
 
     @property
     def targets(self) -> tuple[SpeedTarget, ...]:
@@ -134,268 +116,145 @@ class TrainReport:
         return {
             "keisei": __version__,
             "machine": self.machine.as_dict(),
-            "settings": self.settings,
             "plies_per_second": {name: rate.as_dict() for name, rate in self.steps.items()},
             "time_shares": self.shares,
-            "network_share": self.network_share,
-            "samples_per_second": {name: rate.as_dict() for name, rate in self.updates.items()},
-            "paths": [path.as_dict() for path in self.paths],
+            "predictions_per_second": {
+                name: {manner: rate.as_dict() for manner, rate in rates.items()}
+                for name, rates in self.predictions.items()
+            },
             "targets": [target.as_dict() for target in self.targets],
         }
 
     def _targets(self) -> Iterator[SpeedTarget]:
-        share = self.network_share if self.has_target_settings else None
-        yield SpeedTarget("time in the network, 4x64 tower, 256 games", 0.8, "", share)
-        update = self.updates[KEISEI].best / self.updates[BARE].best
-        yield SpeedTarget("samples/s of an update", 0.9, " x bare loop", update)
-        display = self.steps[SHOWN].best / self.steps[HIDDEN].best
-        yield SpeedTarget("plies/s with the live display", 0.98, " x without", display)
+        sparse = self.steps[SPARSE].best
+        yield SpeedTarget("plies/s of training, sparse, one thread", 15_000, "", sparse)
+        threaded = self.steps[self.threaded].best / sparse if self.threaded else None
+        yield SpeedTarget("the same with two threads", 1.7, " x one", threaded)
+        tower = sparse / self.steps[TOWER].best if TOWER in self.steps else None
+        yield SpeedTarget("the same, sparse", 25, " x the 2x64 tower", tower)
+        rates = self.predictions[SPARSE]
+        yield SpeedTarget(
+            f"predictions/s {IN_BATCHES}, one thread", 100_000, "", rates[IN_BATCHES].best
+        )
+        yield SpeedTarget(
+            f"predictions/s {ONE_BY_ONE}, one thread", 15_000, "", rates[ONE_BY_ONE].best
+        )
 
 
-PACKAGES: Final = ("torch", "numpy", "numba")
-TARGET_SETTINGS: Final = (
-    "model.type=resnet",
-    "model.tower_depth=4",
-    "model.tower_width=64",
-    "env.num_games=256",
-)
-"""The settings that the speed targets are about; all others have their defaults."""
-
-DEFAULT_SETTINGS: Final = (*TARGET_SETTINGS, "selfplay.rollout_plies=16")
-"""Shorter rollouts than usual give more steps to compare in a minute."""
-
-ACTING_BATCH: Final = 256
-MIN_PROBE_SPEEDUP: Final = 0.5
-"""bfloat16 is skipped below this speedup in the probe: where it is emulated, it takes minutes."""
-
-
-@dataclass(frozen=True)
-class TrainEffort:
-    """Number and length of the measurements."""
-
-    steps: int
-    """Training steps with the live display, and as many without."""
-
-    repetitions: int
-    """Turns of each contestant."""
-
-    seconds: float
-    """Minimum length of a turn."""
-
-    compiles: bool
-    """Whether compiled networks are measured; compiling takes a minute."""
-
-
-FULL: Final = TrainEffort(steps=5, repetitions=4, seconds=1.0, compiles=True)
-QUICK: Final = TrainEffort(steps=2, repetitions=2, seconds=0.3, compiles=False)
-
-
-def measure_training(
-    config: AppConfig,
-    effort: TrainEffort,
+def measure_families(
+    effort: FamilyEffort,
+    settings: tuple[str, ...] = (),
     on_progress: ProgressCallback = lambda step, done, total: None,
-) -> TrainReport:
-    """Measure the training that `config` describes.
+) -> FamilyReport:
+    """Measure training and predictions of both families.
 
-    Raises:
-        KeiseiError: It trains a network that is not a tower.
+    Args:
+        effort: number and length of the measurements.
+        settings: settings for all contestants, as on the command line.
+        on_progress: called before each step.
     """
-    if network_type(config.model.type).model is None:
-        raise KeiseiError(
-            "this benchmark compares towers with a bare PyTorch loop: set model.type=resnet"
-        )
     machine = this_machine(PACKAGES)
+    contestants = list(_contestants(effort))
     with tempfile.TemporaryDirectory() as directory:
-        on_progress("whole steps", 0, 3)
-        recorder = StepRecorder()
-        trainer = Trainer(config, Path(directory), EventBus([recorder]))
-        steps = _measure_steps(trainer, recorder, effort)
-        shares = {name.removeprefix("time/"): recorder.share(name) for name in metrics.TIMES}
-        on_progress("updates", 1, 3)
-        updates = _measure_updates(trainer, effort)
-        on_progress("execution paths", 2, 3)
-        paths = _measure_paths(trainer, effort)
-        return TrainReport(
-            machine=machine,
-            settings=_settings(config, trainer),
-            has_target_settings=_has_target_settings(config),
-            steps=steps,
-            shares=shares,
-            network_share=recorder.network_share,
-            updates=updates,
-            paths=tuple(paths),
-        )
-
-
-def _agent(trainer: Trainer) -> PPOAgent:
-    """Return the learner of a tower, which is what is measured here."""
-    assert isinstance(trainer.learner, PPOAgent)
-    return trainer.learner
-
-
-def _measure_steps(
-    trainer: Trainer, recorder: StepRecorder, effort: TrainEffort
-) -> dict[str, Rate]:
-    """Return plies per second of steps with and without a live display, in turns."""
-    samples: dict[str, list[float]] = {SHOWN: [], HIDDEN: []}
-    trainer.train_step()  # the first step warms up
-    recorder.steps.clear()
-    trainer.timer.take()
-    for _ in range(effort.steps):
-        for name in (HIDDEN, SHOWN):
-            with _display(trainer) if name == SHOWN else nullcontext():
-                trainer.timer.take()
-                _agent(trainer).stopwatch.take()
+        trainers: dict[str, Trainer] = {}
+        recorders: dict[str, StepRecorder] = {}
+        for number, contestant in enumerate(contestants):
+            on_progress(f"warming up: {contestant.name}", number, len(contestants) + 2)
+            threads = (
+                f"device.threads={contestant.threads}",
+                f"env.threads={contestant.threads}",
+            )
+            config = load_config(None, (*COMMON, *contestant.settings, *threads, *settings))
+            recorder = recorders[contestant.name] = StepRecorder()
+            trainer = Trainer(config, Path(directory), EventBus([recorder]))
+            trainers[contestant.name] = trainer
+            for _ in range(1 if contestant.name == TOWER else effort.warm_up):
                 trainer.train_step()
-            samples[name].append(recorder.steps[-1][metrics.SPS])
-    return {name: Rate(tuple(taken)) for name, taken in samples.items()}
-
-
-@contextmanager
-def _display(trainer: Trainer) -> Iterator[None]:
-    """Attach a live display that draws into memory as it would on a terminal."""
-    console = Console(file=io.StringIO(), force_terminal=True, width=120, height=50)
-    display = LiveDisplay(console)
-    display.on_training_start(
-        TrainingStart(trainer.config, trainer.run_directory, trainer.progress, {})
-    )
-    trainer.bus.callbacks.append(display)
-    try:
-        yield
-    finally:
-        trainer.bus.callbacks.remove(display)
-        display.on_training_end(TrainingEnd("measured", trainer.progress))
-
-
-def _measure_updates(trainer: Trainer, effort: TrainEffort) -> dict[str, Rate]:
-    """Return samples per second of the agent's update and of a bare loop on the same samples."""
-    agent, buffer = _agent(trainer), trainer.buffer
-    settings = agent.settings.model_copy(update={"epochs": 1, "target_kl": None})
-    model = agent.compute.compiled(agent.compute.prepare(copy.deepcopy(agent.model)))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate)
-    minibatches = _minibatches(trainer)
-    agent.settings = settings
-    contestants: dict[str, Work] = {
-        KEISEI: lambda: (
-            agent.learn(buffer, LearnSettings(settings.learning_rate, settings.entropy)).samples
-        ),
-        BARE: lambda: bare_update(model, optimizer, minibatches, settings, agent.compute),
+            recorder.steps.clear()
+        on_progress("whole steps", len(contestants), len(contestants) + 2)
+        works: dict[str, Work] = {name: _step(trainer) for name, trainer in trainers.items()}
+        steps = side_by_side(works, repetitions=effort.repetitions, seconds=effort.seconds)
+        on_progress("predictions", len(contestants) + 1, len(contestants) + 2)
+        predictions = {
+            name: _measure_predictions(trainers[name].learner.network, effort)
+            for name in (SPARSE, TOWER)
+            if name in trainers
+        }
+    shares = {
+        name: {time.removeprefix("time/"): recorder.share(time) for time in metrics.TIMES}
+        for name, recorder in recorders.items()
     }
-    return side_by_side(contestants, repetitions=effort.repetitions, seconds=effort.seconds)
+    return FamilyReport(machine, steps, shares, predictions)
 
 
-def _minibatches(trainer: Trainer) -> list[Minibatch]:
-    """Return all samples of the last rollout as minibatches on the device."""
-    agent = _agent(trainer)
-    order = trainer.buffer.sample_order(np.random.default_rng(0), agent.settings.learn_share)
-    parts = np.split(order, range(agent.minibatch_size, len(order), agent.minibatch_size))
-    # A maker overwrites its previous minibatch, so each gets a maker of its own.
-    advantages = trainer.buffer.advantages.reshape(-1)
-    return [
-        MinibatchMaker(agent.spec, agent.compute).make(trainer.buffer, part, advantages[part])
-        for part in parts
-    ]
+def _contestants(effort: FamilyEffort) -> Iterator[Contestant]:
+    yield Contestant(SPARSE, SPARSE_SETTINGS, 1)
+    if usable_cpus() > 1:
+        yield Contestant("sparse, 2 threads", SPARSE_SETTINGS, 2)
+    if find_spec("torch") is not None:
+        plies = f"selfplay.rollout_plies={effort.tower_plies}"
+        yield Contestant(TOWER, (*TOWER_SETTINGS, plies), 1)
 
 
-def _measure_paths(trainer: Trainer, effort: TrainEffort) -> list[PathSpeed]:
-    compute, model = _agent(trainer).compute, _agent(trainer).model
-    paths: list[ExecutionPath] = [LAID_OUT, COMPILED]
-    if compute.device.type == "cpu" and compute.threads > 1:
-        paths.insert(1, ONE_THREAD)
-    probe = probe_precision(compute.device.type, torch.bfloat16, compute.threads)
-    if probe.survived and probe.speedup > MIN_PROBE_SPEEDUP:
-        paths += reduced_paths(torch.bfloat16)
-    return measure_paths(
-        model,
-        sample_batch(model, ACTING_BATCH),
-        paths=[path for path in paths if effort.compiles or not path.is_compiled],
+def _step(trainer: Trainer) -> Work:
+    def work() -> int:
+        before = trainer.timestep
+        trainer.timer.take()
+        trainer.learner.stopwatch.take()
+        trainer.train_step()
+        return trainer.timestep - before
+
+    return work
+
+
+def _measure_predictions(network: Network, effort: FamilyEffort) -> dict[str, Rate]:
+    env = VectorShogi(BATCH, network.spec, seed=1, opening_plies=60)
+    positions = env.observe()
+    single = positions.take(slice(0, 1))
+
+    def one_by_one() -> int:
+        network.predict(single)
+        return 1
+
+    def in_batches() -> int:
+        network.predict(positions)
+        return BATCH
+
+    return side_by_side(
+        {ONE_BY_ONE: one_by_one, IN_BATCHES: in_batches},
         repetitions=effort.repetitions,
-        seconds=effort.seconds,
+        seconds=effort.seconds / 2,
     )
 
 
-def _settings(config: AppConfig, trainer: Trainer) -> dict[str, str]:
-    compute = _agent(trainer).compute
-    return {
-        "network": network_name(config.model.model_dump()),
-        "planes": config.env.input_features,
-        "games": str(config.env.num_games),
-        "minibatch": str(_agent(trainer).minibatch_size),
-        "device": str(compute.device),
-        "threads": str(compute.threads),
-        "precision": "fp32" if compute.autocast_dtype is None else str(compute.autocast_dtype),
-        "compiled": "yes" if _agent(trainer).model.compiled is not None else "no",
-    }
-
-
-def _has_target_settings(config: AppConfig) -> bool:
-    chosen = config.model_dump()
-    for setting in TARGET_SETTINGS:
-        path, value = setting.split("=")
-        section, field = path.split(".")
-        if str(chosen[section][field]) != value:
-            return False
-    return True
-
-
-FOOTNOTES = (
-    "Rates are the best of several turns. noise: how far the median of the turns lies below it.",
-    "network: forward and backward passes, losses and the optimizer's step.",
-    "bare loop: PPO in plain PyTorch on the same samples, already arranged in minibatches.",
+FOOTNOTES: Final = (
+    "A step plays a rollout and learns from it, mates in three by rule. Rates are the best of "
+    "several turns; noise: how far the median of the turns lies below it.",
 )
 
 
-def print_train_report(report: TrainReport) -> None:
+def print_family_report(report: FamilyReport) -> None:
     """Print the report as tables."""
     console = Console()
     print_header(console, report.machine)
-    console.print(Text(", ".join(f"{name} {value}" for name, value in report.settings.items())))
-    console.print(_speed_table(report))
-    console.print(_time_table(report))
-    console.print(_path_table(report))
+    table = new_table("training, plies/s")
+    table.add_column("", no_wrap=True)
+    for heading in ("rate", "ratio", "noise", "env", "inference", "learning"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, rate in report.steps.items():
+        ratio = f"{rate.best / report.steps[SPARSE].best:.3g}x"
+        shares = report.shares[name]
+        parts = (f"{shares[part]:.0%}" for part in ("env", "inference", "learning"))
+        table.add_row(name, rate_text(rate, 1.0), ratio, noise_text({name: rate}), *parts)
+    console.print(table)
+    table = new_table("predictions/s, one thread")
+    table.add_column("", no_wrap=True)
+    for heading in (ONE_BY_ONE, IN_BATCHES, "noise"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, rates in report.predictions.items():
+        cells = (rate_text(rates[manner], 1.0) for manner in (ONE_BY_ONE, IN_BATCHES))
+        table.add_row(name, *cells, noise_text(rates))
+    console.print(table)
     for footnote in FOOTNOTES:
         console.print(footnote, style="dim", highlight=False)
     console.print(target_table(report.targets))
-
-
-def _speed_table(report: TrainReport) -> Table:
-    table = new_table("training, per second")
-    table.add_column("", no_wrap=True)
-    for heading in ("rate", "ratio", "noise"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for unit, rates, base, others in (
-        ("plies, ", report.steps, HIDDEN, (SHOWN,)),
-        ("samples of an update, ", report.updates, BARE, (KEISEI,)),
-    ):
-        for name in (base, *others):
-            share = rates[name].best / rates[base].best
-            noise = noise_text({name: rates[name]})
-            table.add_row(unit + name, rate_text(rates[name], 1.0), f"{share:.2f}x", noise)
-    return table
-
-
-def _time_table(report: TrainReport) -> Table:
-    table = new_table("time per section")
-    for heading in ("", "share"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for name, share in report.shares.items():
-        table.add_row(name, f"{share:.1%}")
-    table.add_row("of which in the network", f"{report.network_share:.1%}")
-    return table
-
-
-def _path_table(report: TrainReport) -> Table:
-    table = new_table("execution paths of the network, positions/s")
-    table.add_column("", no_wrap=True)
-    for heading in ("acting", "ratio", "learning", "ratio", "noise"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for speed in report.paths:
-        table.add_row(
-            speed.path.name,
-            rate_text(speed.acting, 1.0),
-            f"{speed.acting_ratio:.2f}x",
-            rate_text(speed.learning, 1.0),
-            f"{speed.learning_ratio:.2f}x",
-            noise_text({"acting": speed.acting, "learning": speed.learning}),
-        )
-    return table

@@ -77,13 +77,26 @@ def env(
 
 
 @benchmark_app.command()
-def train(
+def train(settings: Settings = None, quick: Quick = False, as_json: AsJson = False) -> None:
+    """Training: plies and predictions per second of sparse networks, next to a tower."""
+    from keisei.benchmark.train import FULL, QUICK, measure_families, print_family_report
+
+    report = _with_progress(
+        lambda on_progress: measure_families(
+            QUICK if quick else FULL, tuple(settings or ()), on_progress
+        )
+    )
+    _show(report, print_family_report, as_json=as_json)
+
+
+@benchmark_app.command()
+def tower(
     config: Config = None,
     settings: Settings = None,
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Training: plies per second, time per section, and updates next to a bare PyTorch loop.
+    """Towers: plies per second, time per section, and updates next to a bare PyTorch loop.
 
     Without --config: the default configuration with a 4x64 tower.
     """
@@ -91,7 +104,7 @@ def train(
     from keisei.errors import torch_needed_by
 
     with torch_needed_by("keisei benchmark train, which measures towers,"):
-        from keisei.benchmark.train import (
+        from keisei.benchmark.tower_train import (
             DEFAULT_SETTINGS,
             FULL,
             QUICK,

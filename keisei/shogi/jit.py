@@ -35,14 +35,13 @@ KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/s
 _MAX_CACHES: Final = 8
 """Number of versions whose caches are kept, newest first."""
 
-if TYPE_CHECKING:
-    int64 = int  # to the type checker, kernels compute with Python numbers
+if TYPE_CHECKING:  # to the type checker, kernels compute with Python's numbers
+    int64 = int
     float32 = float
 else:
     int64 = np.int64
     float32 = np.float32
-"""The types that kernels convert numbers to: small integers from arrays before they compute with
-them, and floats to the precision of networks."""
+"""The types that kernels convert to before computing: small integers from arrays, constants."""
 
 _decorating = threading.Lock()
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -66,12 +65,21 @@ def jit_math(function: Kernel) -> Kernel:
     """Compile a function that sums floats, in any order: only then do sums use vector instructions.
 
     The order is fixed for one machine, so results can be repeated there. NaN and infinity are kept.
-    Callers have to be `jit_math` or `jit` themselves: the function is inlined into them, because a
-    process that has just compiled it would otherwise call another copy, optimized less often and
-    with another order, than a process that loads its caller from the cache.
+    All callers up to the kernel that Python calls have to be `jit_math` or `jit_math_caller`: they
+    are inlined, because a process that has just compiled such a function would otherwise call
+    another copy of it, optimized less often and with another order, than a process that loads its
+    caller from the cache.
     """
     flags = {"reassoc", "contract", "nsz"}
     return _compiled(function, for_python=False, fastmath=flags, forceinline=True)
+
+
+def jit_math_caller(function: Kernel) -> Kernel:
+    """Compile a function that calls those of `jit_math`, and itself computes in the order written.
+
+    It is inlined for the same reason.
+    """
+    return _compiled(function, for_python=False, forceinline=True)
 
 
 def jit_inline(function: Kernel) -> Kernel:

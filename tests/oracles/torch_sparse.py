@@ -88,9 +88,7 @@ class TorchSparse:
     def gradient(self, loss: Tensor) -> dict[str, npt.NDArray[np.float64]]:
         """Derivatives of a loss by all parameters."""
         names, parameters = zip(*self.parameters.items(), strict=True)
-        found = torch.autograd.grad(
-            loss, parameters, allow_unused=True, materialize_grads=True
-        )  # zeros for those that a loss does not depend on
+        found = torch.autograd.grad(loss, parameters)
         return {name: slope.numpy() for name, slope in zip(names, found, strict=True)}
 
 

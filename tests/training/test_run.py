@@ -117,7 +117,7 @@ def test_a_sparse_run_can_start_from_the_weights_of_another(tmp_path: Path) -> N
     assert all(np.allclose(new[name], old[name]) for name in old)
     for other, message in (
         ("model.accumulators=24", "position_table: the weights have shape"),
-        ("model.type=resnet", "the weights lack"),
+        ("model.type=resnet", "the weights belong to another model"),
     ):
         with pytest.raises(KeiseiError, match=message):
             train(tmp_path, "--name", other.partition(".")[2], *sparse, *start, "--set", other)

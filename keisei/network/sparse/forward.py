@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.shogi.attack_maps import AttackMaps
-from keisei.shogi.jit import float32, int64, jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, int64, jit, jit_inner, jit_math, jit_math_caller
 from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE, write_move_rows
 from keisei.shogi.packed import unpack
 from keisei.shogi.position import Array, Record, Records, new_positions
@@ -279,7 +279,7 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
     return value
 
 
-@jit_math
+@jit_math_caller
 def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
     """Return the raw value (before tanh) of the position whose rows are in `work`.
 
@@ -300,6 +300,8 @@ def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
 @jit_inner
 def log_softmax(logits: Array, probabilities: Array, count: int) -> None:
     """Replace ``logits[:count]`` by log-probabilities, and write the probabilities."""
+    if count == 0:
+        return
     top = logits[0]
     for index in range(1, count):
         top = max(top, logits[index])

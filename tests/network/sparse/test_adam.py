@@ -123,11 +123,10 @@ def test_steps_equal_plain_numpy(parts: int) -> None:
                 name, settings.rate
             )
             rows = np.flatnonzero(marks[name]) if name in marks else np.arange(len(array))
-            mean, square = (moment[name][rows] for moment in slow_moments)
-            moved = array[rows]
-            slow_step(moved, slopes[name][rows], mean, square, settings, rate)
-            array[rows] = moved
-            for moment, new in zip(slow_moments, (mean, square), strict=True):
+            taken = [a[rows] for a in (array, slopes[name], *(m[name] for m in slow_moments))]
+            slow_step(taken[0], taken[1], taken[2], taken[3], settings, rate)
+            array[rows] = taken[0]
+            for moment, new in zip(slow_moments, taken[2:], strict=True):
                 moment[name][rows] = new
     for name, array in slow.items():
         assert np.allclose(getattr(arrays, name), array, rtol=1e-5, atol=1e-6), name

@@ -26,7 +26,8 @@ def test_no_parameter_is_left_out(model_type: str, policy_head: str) -> None:
     model = small_model("core46+all", type=model_type, policy_head=policy_head)
     description = describe_model(model, feature_spec("core46+all"))
     assert description.parameters == sum(p.numel() for p in model.parameters())
-    assert sum(table.size for table in description.inputs) == model.in_planes == 168
+    (planes,) = description.inputs
+    assert planes.size == model.in_planes == 168
     names = [part.name for part in description.parts]
     assert names[-2:] == ["policy", "value"]
     assert {"trunk.stem", "trunk.constants", "trunk.blocks.0", "trunk.blocks.1"} < set(names)
@@ -69,7 +70,7 @@ def test_the_command_speaks_json(tmp_path: Path) -> None:
     assert answer["config"]["tower_width"] == 32
     assert answer["config"]["value_head"] == "wdl"
     assert answer["features"] == "core46"
-    assert answer["in_planes"] == 46
+    assert answer["input_sizes"] == {"input": 46}
     assert answer["parameters"] == sum(part["parameters"] for part in answer["parts"])
     assert answer["macs_per_position"] > 0
 
