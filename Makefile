@@ -87,7 +87,8 @@ clean:  ## remove everything that make created
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# A stamp per set of extras: installing happens again only when pyproject.toml changes.
+# A stamp per set of extras: installing happens again only when pyproject.toml changes. Players need
+# no torch; pip leaves it alone where a developer's installation has brought it.
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@

@@ -191,6 +191,10 @@ class PPOConfig(Section):
     """The PPO update."""
 
     epochs: Positive = Field(1, description="Passes over each rollout.")
+    learn_share: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        1.0,
+        description="Fraction of each rollout to learn from: plies with the largest advantages.",
+    )
     minibatch_size: Positive | Literal["auto"] = Field(
         512,
         description="Samples per minibatch; auto: large, halved if memory runs out.",
@@ -390,6 +394,9 @@ class CheckpointConfig(Section):
         10, description="Updates between checkpoints; 0: only at the end, which is always saved."
     )
     keep: Positive = Field(3, description="Number of newest checkpoints that are kept.")
+    milestones: tuple[Annotated[float, Field(gt=0.0)], ...] = Field(
+        (), description="Minutes of training after which the network is kept for good."
+    )
 
 
 class LoggingConfig(Section):

@@ -24,8 +24,10 @@ from keisei.system import usable_cpus
 OLDEST_PYTHON = (3, 11)
 NEWEST_TESTED_PYTHON = (3, 13)
 
-REQUIRED_PACKAGES = ("numpy", "numba", "llvmlite", "torch")
+REQUIRED_PACKAGES = ("numpy", "numba", "llvmlite")
 """The packages with compiled code, whose installation can go wrong."""
+
+REPAIR_TORCH = 'python -m pip install --force-reinstall "keisei[torch]"'
 
 Progress = Callable[[str, int, int | None], None]
 """``on_progress(step, done, total)``: the next step, and how many are done (total may be None)."""
@@ -90,6 +92,7 @@ class Extra(NamedTuple):
 
 
 EXTRAS = {
+    "torch": Extra(("torch",), "towers (resnet, transformer), GPUs, several learners"),
     "envs": Extra(("gymnasium", "pettingzoo"), "Gymnasium and PettingZoo environments"),
     "web": Extra(
         ("fastapi", "nicegui", "orjson", "uvicorn", "wsproto"), "board and dashboard in the browser"
@@ -143,7 +146,16 @@ def check_package(name: str) -> Check:
 
 
 def check_device() -> Check:
-    """Check which device networks run on."""
+    """Check which devices networks run on."""
+    has_driver = shutil.which("nvidia-smi") is not None
+    if not _is_installed("torch"):
+        found = "cpu: sparse networks use no other; the extra torch brings towers and GPUs"
+        if has_driver:
+            hint = (
+                'an NVIDIA driver is installed; for its GPU: python -m pip install "keisei[torch]"'
+            )
+            return Check("device", Status.WARN, found, hint)
+        return Check("device", Status.OK, found)
     try:
         import torch
 
@@ -154,25 +166,25 @@ def check_device() -> Check:
         if torch.backends.mps.is_available():
             return Check("device", Status.OK, "mps: Apple GPU")
     except Exception as error:  # noqa: BLE001 -- a broken driver can raise anything
-        return Check("device", Status.FAIL, _in_one_line(error), "repair torch first")
-    if shutil.which("nvidia-smi"):
+        return Check("device", Status.FAIL, _in_one_line(error), REPAIR_TORCH)
+    if has_driver:
         hint = "an NVIDIA driver is installed: install torch with CUDA to use the GPU"
         return Check("device", Status.WARN, "cpu", hint)
     return Check("device", Status.OK, "cpu")
 
 
 def check_threads() -> Check:
-    """Check the processors this process may use against the threads that torch starts."""
+    """Check the processors this process may use, and the threads that torch would start on them."""
     usable = usable_cpus()
     found = f"{usable} of {os.cpu_count()} CPUs usable"
+    if not _is_installed("torch"):
+        return Check("threads", Status.OK, found)
     try:
         import torch
 
         threads = torch.get_num_threads()
     except Exception as error:  # noqa: BLE001 -- a broken binary package can raise anything
-        return Check(
-            "threads", Status.FAIL, f"{found}; {_in_one_line(error)}", "repair torch first"
-        )
+        return Check("threads", Status.FAIL, f"{found}; {_in_one_line(error)}", REPAIR_TORCH)
     found += f", torch uses {threads}"
     if threads > usable:
         hint = f"more threads than CPUs are slow: set OMP_NUM_THREADS={usable}"

@@ -1,5 +1,8 @@
 """Errors that a user's input or set-up can cause; the command line prints their messages."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class KeiseiError(Exception):
     """Base class of every error that a user's input or set-up can cause."""
@@ -48,3 +51,30 @@ class DeviceError(KeiseiError, ValueError):
 
 class CheckpointError(KeiseiError):
     """A checkpoint that cannot be saved or loaded; the message names the file and the reason."""
+
+
+class TorchMissingError(KeiseiError):
+    """Something needs torch, which is not installed; the message says how to install it."""
+
+    def __init__(self, needed_by: str, *, instead: str = "") -> None:
+        """Make the error.
+
+        Args:
+            needed_by: first words of the message: what needs torch.
+            instead: last words, with an alternative that needs no torch.
+        """
+        super().__init__(
+            f"{needed_by} needs torch, which is not installed: "
+            f'python -m pip install "keisei[torch]"{instead}'
+        )
+
+
+@contextmanager
+def torch_needed_by(what: str, *, instead: str = "") -> Iterator[None]:
+    """Raise `TorchMissingError` if the block imports torch and it is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise TorchMissingError(what, instead=instead) from error

@@ -1,7 +1,8 @@
 """Formatting of numbers for people: durations, counts, percentages."""
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,6 +48,21 @@ def short_count(number: float) -> str:
         if abs(number) >= unit * 0.9995:
             return f"{number / unit:#.3g}".rstrip(".") + name
     return f"{number:.0f}"
+
+
+def network_name(model: Mapping[str, Any]) -> str:
+    """Format the type and size of a network, given the settings of the section ``model``.
+
+    >>> network_name({"type": "resnet", "tower_depth": 2, "tower_width": 64})
+    'resnet 2x64'
+    >>> network_name({"type": "sparse", "accumulators": 128, "hidden": 32, "context": 32})
+    'sparse 128-32-32'
+    """
+    if model.get("type") == "sparse":
+        sizes = "-".join(str(model.get(name)) for name in ("accumulators", "hidden", "context"))
+    else:
+        sizes = f"{model.get('tower_depth')}x{model.get('tower_width')}"
+    return f"{model.get('type')} {sizes}"
 
 
 def percent(share: float, digits: int = 0) -> str:

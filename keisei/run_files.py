@@ -44,6 +44,9 @@ PAUSE: Final = "PAUSE"
 CHECKPOINTS: Final = "checkpoints"
 """Directory of the checkpoints: see `keisei.checkpoints.store`."""
 
+MILESTONES: Final = "milestones"
+"""Directory of networks that are kept for good, as checkpoints without the state of training."""
+
 GAMES: Final = "games"
 """Directory of sample games as KIF and CSA files."""
 

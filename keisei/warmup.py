@@ -7,8 +7,25 @@ from collections.abc import Callable
 
 import numpy as np
 
+from keisei.config_schema import ModelConfig
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.network.predictor import Prediction
+from keisei.network.sparse.adam import (
+    ADAM_EPSILON,
+    AdamSettings,
+    adam_step,
+    clear_gradient,
+    reduce_gradients,
+)
+from keisei.network.sparse.gradient import (
+    Derivatives,
+    Gradient,
+    LossSettings,
+    Samples,
+    add_gradient,
+    zeros_like,
+)
+from keisei.network.sparse.sparse_network import SparseNetwork
 from keisei.search.alphabeta import AlphaBeta
 from keisei.search.mates import MateSearch
 from keisei.search.mcts import GameSearch, TreeSearch
@@ -41,6 +58,9 @@ def kernels() -> list[tuple[str, Callable[[], None]]]:
         ("alpha-beta", _alpha_beta),
         ("tree search", _tree_search),
         ("long mates", _long_mates),
+        ("sparse network: predictions", _sparse_predictions),
+        ("sparse network: gradient", _sparse_gradient),
+        ("sparse network: optimizer", _sparse_optimizer),
     ]
 
 
@@ -118,3 +138,49 @@ def _tree_search() -> None:
 
 def _long_mates() -> None:
     MateSolver(entries=1 << 8).solve(ShogiGame(), 1)
+
+
+def _sparse_network() -> SparseNetwork:
+    """Return the smallest network: compiled code does not depend on sizes."""
+    model = ModelConfig(accumulators=8, hidden=8, context=8)
+    return SparseNetwork.new(model, feature_spec("core46"), threads=1, seed=0)
+
+
+def _sparse_predictions() -> None:
+    _sparse_network().predict(VectorShogi(1).observe())
+
+
+def _sparse_gradient() -> None:
+    network, env = _sparse_network(), VectorShogi(1)
+    work = network.new_workspace()
+    numbers = np.zeros(1, np.float32)
+    add_gradient(
+        network.arrays,
+        network.arrays,
+        network.rows,
+        work,
+        Derivatives.of(work),
+        Gradient.like(network.arrays),
+        Samples(
+            indices=np.zeros(1, np.int64),
+            advantages=numbers,
+            packed=env.packed,
+            actions=env.legal_actions[:, 0].copy(),
+            log_probs=numbers,
+            returns=numbers,
+            learns_policy=np.ones(1, np.bool_),
+            plugins=network.plugin_rows(env.observe()),
+        ),
+        LossSettings(0.2, 3.0, 1.0, 1.0, 0.0, 0.0, 0.0),
+        0,
+        1,
+    )
+
+
+def _sparse_optimizer() -> None:
+    weights = _sparse_network().arrays
+    gradient = Gradient.like(weights)
+    reduce_gradients((gradient, Gradient.like(weights)), np.zeros(1), 0, 1)
+    settings = AdamSettings(0.1, 0.1, 0.1, 1.0, 0.99, ADAM_EPSILON, 0.0)
+    adam_step(weights, gradient, zeros_like(weights), zeros_like(weights), settings, 0, 1)
+    clear_gradient(gradient)

@@ -1,6 +1,6 @@
 """Every field of the configuration has an effect: some code of the package reads it.
 
-Two tiny runs record which fields are read; `ELSEWHERE` lists those that only other runs read.
+Tiny runs record which fields are read; `ELSEWHERE` lists those that only other runs read.
 """
 
 import re
@@ -11,8 +11,9 @@ import pytest
 
 import keisei
 from keisei.config import sections
-from keisei.config_schema import ModelConfig, Section
+from keisei.config_schema import SPARSE_SETTINGS, ModelConfig, Section
 from keisei.network.model_factory import build_model
+from keisei.shogi.features import feature_spec
 from keisei.training.run import start_run
 from tests.tiny import tiny_config
 
@@ -47,7 +48,9 @@ NETWORK = {
     "value_head": "wdl",
     "value_width": 8,
 }
-"""Another value for each field of the network."""
+"""Another value for each field of a tower."""
+
+TOWER = {"type": "resnet", "tower_depth": 1}
 
 ELSEWHERE = {
     "logging.display": "by the display itself",
@@ -80,6 +83,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def test_every_field_is_read(reads: set[str], tmp_path: Path) -> None:
     start_run(tiny_config(*FEATURES, f"run.root={tmp_path}"))
     start_run(tiny_config("parallel.num_workers=1", f"run.root={tmp_path}", "run.name=workers"))
+    start_run(tiny_config("model.type=sparse", f"run.root={tmp_path}", "run.name=sparse"))
     network = {f"model.{field}" for field in NETWORK}
     assert FIELDS - reads - network == set(ELSEWHERE), "fields that nothing reads"
 
@@ -93,14 +97,14 @@ def test_fields_that_are_read_elsewhere(path: str) -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), NETWORK.items())
-def test_every_field_of_the_model_changes_the_network(field: str, value: object) -> None:
+def test_every_field_of_a_tower_changes_it(field: str, value: object) -> None:
     """They are passed on as keyword arguments, so nothing reads them one by one."""
     one, other = (
-        str(build_model(ModelConfig.model_validate({"tower_depth": 1, **changes}), in_planes=46))
+        str(build_model(ModelConfig.model_validate(TOWER | changes), feature_spec("core46")))
         for changes in ({}, {field: value})
     )
     assert one != other
 
 
 def test_all_fields_of_the_model_are_tested() -> None:
-    assert {"type", *NETWORK} == set(ModelConfig.model_fields)
+    assert {"type", *NETWORK, *SPARSE_SETTINGS} == set(ModelConfig.model_fields)

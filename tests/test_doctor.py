@@ -141,6 +141,21 @@ def test_torch_that_does_not_import_fails_both_of_its_rows(monkeypatch: pytest.M
     assert doctor.check_device().status is Status.FAIL
 
 
+@pytest.mark.parametrize(("smi", "status"), [(False, Status.OK), (True, Status.WARN)])
+def test_torch_that_is_not_installed_is_no_fault(
+    smi: bool, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_is_installed", lambda package: False)
+    monkeypatch.setattr(shutil, "which", lambda name: name if smi else None)
+    device = doctor.check_device()
+    assert device.status is status
+    assert "sparse networks" in device.found
+    assert ("keisei[torch]" in device.hint) == smi
+    threads = doctor.check_threads()
+    assert threads.status is Status.OK
+    assert "torch" not in threads.found
+
+
 def test_kernel_cache_size_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kernel.nbc").write_bytes(bytes(1_500_000))
     monkeypatch.setattr("keisei.shogi.jit.cache_directory", lambda: tmp_path)
@@ -229,7 +244,11 @@ def test_report_for_machines(install_kernels: Install) -> None:
     result = CliRunner().invoke(app, ["doctor", "--json"])
     report = json.loads(result.stdout)
     assert report["usable"] is True
-    assert {check["name"] for check in report["checks"]} >= {"Python", "torch", "kernel cache"}
+    assert {check["name"] for check in report["checks"]} >= {
+        "Python",
+        "extra torch",
+        "kernel cache",
+    }
     assert all(check["status"] in list(Status) for check in report["checks"])
 
 

@@ -15,6 +15,12 @@ from keisei.ppo.distributed import TorchRanks
 
 Answer = TypeVar("Answer")
 
+REDUCTIONS: dict[ReduceOp.RedOpType, Callable[[Tensor, int], Tensor]] = {
+    ReduceOp.SUM: torch.sum,
+    ReduceOp.MIN: torch.amin,
+    ReduceOp.MAX: torch.amax,
+}
+
 
 class Table:
     """Where the ranks meet: what each puts down, all can see."""
@@ -49,7 +55,7 @@ class ThreadedRanks(TorchRanks):
 
     def _reduce(self, tensor: Tensor, operation: ReduceOp.RedOpType = ReduceOp.SUM) -> None:
         parts = torch.stack(self.table.exchange(self.rank, tensor.clone()))
-        tensor.copy_(parts.sum(0) if operation == ReduceOp.SUM else parts.amin(0))
+        tensor.copy_(REDUCTIONS[operation](parts, 0))
 
     def _broadcast(self, tensor: Tensor) -> None:
         tensor.copy_(self.table.exchange(self.rank, tensor.clone())[0])

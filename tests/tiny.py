@@ -1,4 +1,7 @@
-"""Configurations that train in a second."""
+"""Configurations that train in a second.
+
+They train a tower; ``model.type=sparse``, or the fixture `family`, makes it a sparse network.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +22,9 @@ TINY = (
     "model.tower_width=8",
     "model.policy_width=4",
     "model.value_width=8",
+    "model.accumulators=16",
+    "model.hidden=8",
+    "model.context=8",
     "selfplay.rollout_plies=8",
     "ppo.minibatch_size=32",
     "device.device=cpu",

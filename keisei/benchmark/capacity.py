@@ -26,8 +26,7 @@ from typing import Final
 
 from rich.console import Console
 
-from keisei.benchmark.harness import print_header, this_machine
-from keisei.benchmark.train import StepRecorder
+from keisei.benchmark.harness import StepRecorder, print_header, this_machine
 from keisei.callbacks import EventBus
 from keisei.config import load_config
 from keisei.config_schema import AppConfig

@@ -16,11 +16,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from keisei import __version__
+from keisei import metric_names as metrics
+from keisei.callbacks import Callback, StepEnd
 from keisei.formats import new_table
 from keisei.system import usable_cpus
 
@@ -230,3 +233,28 @@ def rate_text(rate: Rate | None, unit: float) -> str:
 def noise_text(rates: dict[str, Rate]) -> str:
     """Format the largest spread among some rates."""
     return f"{max(rate.spread for rate in rates.values()):.0%}"
+
+
+class StepRecorder(Callback):
+    """A callback that collects the metrics of each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[dict[str, float]] = []
+
+    def on_step_end(self, event: StepEnd) -> None:
+        """Append the metrics of the step."""
+        self.steps.append(dict(event.metrics))
+
+    def share(self, name: str) -> float:
+        """Share of the time of all steps that was spent in the section `name`."""
+        return self._total(name) / sum(self._total(time) for time in metrics.TIMES)
+
+    @property
+    def network_share(self) -> float:
+        """Share of the time of all steps that the network computed."""
+        seconds = [sum(step.get(name, 0.0) for name in metrics.TIMES) for step in self.steps]
+        shares = [step[metrics.NETWORK_SHARE] for step in self.steps]
+        return float(np.average(shares, weights=seconds))
+
+    def _total(self, name: str) -> float:
+        return sum(step.get(name, 0.0) for step in self.steps)

@@ -1,7 +1,7 @@
-"""Speed of a network: its execution paths in torch, and torch next to onnxruntime.
+"""Speed of a network: its execution paths in torch, and next to onnxruntime.
 
 `measure_paths` is a part of ``keisei benchmark train``; ``keisei benchmark network RUN`` compares a
-trained network in torch with its ONNX export, called as players call them.
+trained network with its ONNX export, called as players call them. Only towers need torch.
 """
 
 import copy
@@ -10,20 +10,22 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import torch
 from rich.console import Console
-from torch import Tensor
 
 from keisei.benchmark.harness import Rate, print_header, side_by_side, this_machine
 from keisei.constants import NUM_ACTIONS
 from keisei.formats import new_table
 from keisei.network.predictor import Predictor
-from keisei.network.towers.compilation import compile_forward
-from keisei.network.towers.model import ActorCritic, lay_out
 from keisei.shogi.vector import VectorShogi
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from keisei.network.towers.model import ActorCritic
 
 TYPICAL_LEGAL_MOVES: Final = 120
 """Typical length of the longest legal list in a batch of self-play."""
@@ -32,10 +34,10 @@ TYPICAL_LEGAL_MOVES: Final = 120
 class Batch(NamedTuple):
     """Input of a network."""
 
-    planes: Tensor
+    planes: "Tensor"
     """``[B, C, 9, 9]``."""
 
-    legal: Tensor
+    legal: "Tensor"
     """``[B, M]`` int64."""
 
 
@@ -47,7 +49,7 @@ class ExecutionPath:
     channels_last: bool = False
     inference_mode: bool = False
     is_compiled: bool = False
-    dtype: torch.dtype | None = None
+    dtype: "torch.dtype | None" = None
     """Autocast dtype; None: float32 throughout."""
 
     one_thread: bool = False
@@ -87,8 +89,10 @@ class PathSpeed:
         }
 
 
-def sample_batch(model: ActorCritic, size: int) -> Batch:
+def sample_batch(model: "ActorCritic", size: int) -> Batch:
     """Return a batch of random planes and legal lists of typical length, on the model's device."""
+    import torch
+
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(0)
     planes = torch.rand(size, model.in_planes, 9, 9, generator=generator)
@@ -96,7 +100,7 @@ def sample_batch(model: ActorCritic, size: int) -> Batch:
     return Batch(planes.to(device), legal.to(device))
 
 
-def reduced_paths(dtype: torch.dtype) -> tuple[ExecutionPath, ExecutionPath]:
+def reduced_paths(dtype: "torch.dtype") -> tuple[ExecutionPath, ExecutionPath]:
     """Return the paths with autocast to `dtype`."""
     suffix = str(dtype).removeprefix("torch.")
     return (
@@ -106,7 +110,7 @@ def reduced_paths(dtype: torch.dtype) -> tuple[ExecutionPath, ExecutionPath]:
 
 
 def measure_paths(
-    model: ActorCritic,
+    model: "ActorCritic",
     batch: Batch,
     *,
     paths: Sequence[ExecutionPath] = (LAID_OUT, COMPILED),
@@ -141,12 +145,17 @@ class _Run:
     """A copy of the network, set up for one path."""
 
     path: ExecutionPath
-    model: ActorCritic
-    optimizer: torch.optim.Optimizer
+    model: "ActorCritic"
+    optimizer: "torch.optim.Optimizer"
     batch: Batch
 
     @classmethod
-    def make(cls, path: ExecutionPath, model: ActorCritic, batch: Batch) -> "_Run | None":
+    def make(cls, path: ExecutionPath, model: "ActorCritic", batch: Batch) -> "_Run | None":
+        import torch
+
+        from keisei.network.towers.compilation import compile_forward
+        from keisei.network.towers.model import lay_out
+
         model = copy.deepcopy(model)
         layout = torch.channels_last if path.channels_last else torch.contiguous_format
         lay_out(model, layout)
@@ -157,12 +166,16 @@ class _Run:
 
     def act(self) -> int:
         """Run one forward pass; return the number of positions."""
+        import torch
+
         context = torch.inference_mode if self.path.inference_mode else torch.no_grad
         with self._threads(), context(), self._autocast():
             return self._done(self.model(*self.batch).value)
 
     def learn(self) -> int:
         """Run one training step with losses like PPO's; return the number of positions."""
+        import torch
+
         with self._threads():
             with self._autocast():
                 output = self.model(*self.batch)
@@ -175,11 +188,15 @@ class _Run:
             return self._done(loss)
 
     def _autocast(self) -> AbstractContextManager[object]:
+        import torch
+
         kind = self.batch.planes.device.type
         return torch.autocast(kind, dtype=self.path.dtype, enabled=self.path.dtype is not None)
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
+        import torch
+
         before = torch.get_num_threads()
         if self.path.one_thread:
             torch.set_num_threads(1)
@@ -188,7 +205,7 @@ class _Run:
         finally:
             torch.set_num_threads(before)
 
-    def _done(self, result: Tensor) -> int:
+    def _done(self, result: "Tensor") -> int:
         result.sum().item()  # waits for the device
         return len(self.batch.planes)
 
@@ -200,17 +217,21 @@ SECONDS: Final = 0.5
 
 
 def report_network(run: Path) -> None:
-    """Compare a run's network in torch and in onnxruntime on one CPU thread: outputs and speed."""
+    """Compare a run's network with its ONNX export on one CPU thread: outputs and speed."""
     from keisei.network.loading import device_config, read_network
-    from keisei.network.onnx.onnx_export import export_onnx
+    from keisei.network.model_factory import network_type, resolve
     from keisei.network.onnx.onnx_model import onnx_model
 
     console = Console()
-    print_header(console, this_machine(("torch", "onnxruntime", "numpy")))
     network = read_network(run)
+    kind = network.config.model.type
+    is_tower = network_type(kind).model is not None
+    packages = ("torch", "onnxruntime", "numpy") if is_tower else ("numba", "onnxruntime", "numpy")
+    print_header(console, this_machine(packages))
+    export = resolve(network_type(kind).exports["onnx"], f"exporting a network of type {kind!r}")
     predictors: dict[str, Predictor] = {
-        "torch": network.network(device_config("cpu", 1)),
-        "onnxruntime": onnx_model(export_onnx(network), Path(network.name), threads=1),
+        packages[0]: network.network(device_config("cpu", 1)),
+        "onnxruntime": onnx_model(export(network), Path(network.name), threads=1),
     }
     env = VectorShogi(POSITIONS, network.spec, seed=1, opening_plies=60)
     predictions = [predictor.predict(env.observe()) for predictor in predictors.values()]
@@ -228,13 +249,13 @@ def report_network(run: Path) -> None:
             name: partial(_predict, predictor, env, batch) for name, predictor in predictors.items()
         }
         rates = side_by_side(work, repetitions=REPETITIONS, seconds=SECONDS)
-        in_torch, in_onnxruntime = (rates[name] for name in predictors)
+        own, exported = (rates[name] for name in predictors)
         table.add_row(
             str(batch),
-            f"{in_torch.best:,.0f}",
-            f"{in_onnxruntime.best:,.0f}",
-            f"{in_onnxruntime.best / in_torch.best:.2f}",
-            f"{max(in_torch.spread, in_onnxruntime.spread):.0%}",
+            f"{own.best:,.0f}",
+            f"{exported.best:,.0f}",
+            f"{exported.best / own.best:.2f}",
+            f"{max(own.spread, exported.spread):.0%}",
         )
     console.print(table)
 

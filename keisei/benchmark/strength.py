@@ -24,7 +24,7 @@ from keisei.evaluation.ladder import round_robin
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.ratings import PairResult, rate
 from keisei.evaluation.score import Score
-from keisei.formats import new_table
+from keisei.formats import network_name, new_table
 from keisei.players.player import Player
 from keisei.players.spec import make_player, open_players
 from keisei.runs.history import History
@@ -172,7 +172,7 @@ def _recipe(run_directory: Path, history: History) -> dict[str, str]:
     model, facts = config["model"], history.facts
     last = history.steps[-1]
     return {
-        "network": f"{model['type']} {model['tower_depth']}x{model['tower_width']}",
+        "network": network_name(model),
         "planes": str(config["env"]["input_features"]),
         "games at once": str(config["env"]["num_games"]),
         "trained plies": f"{last.timestep:,}",

@@ -26,6 +26,7 @@ from keisei.benchmark.harness import (
     ProgressCallback,
     Rate,
     SpeedTarget,
+    StepRecorder,
     Work,
     noise_text,
     print_header,
@@ -45,15 +46,15 @@ from keisei.benchmark.network_speed import (
     sample_batch,
 )
 from keisei.callbacks import (
-    Callback,
     EventBus,
-    StepEnd,
     TrainingEnd,
     TrainingStart,
 )
 from keisei.config_schema import AppConfig, PPOConfig
 from keisei.display.live import LiveDisplay
-from keisei.formats import new_table
+from keisei.errors import KeiseiError
+from keisei.formats import network_name, new_table
+from keisei.network.model_factory import network_type
 from keisei.network.towers.device import Compute, probe_precision
 from keisei.network.towers.model import ActorCritic
 from keisei.ppo.agent import PPOAgent
@@ -152,7 +153,12 @@ class TrainReport:
 
 
 PACKAGES: Final = ("torch", "numpy", "numba")
-TARGET_SETTINGS: Final = ("model.tower_depth=4", "model.tower_width=64", "env.num_games=256")
+TARGET_SETTINGS: Final = (
+    "model.type=resnet",
+    "model.tower_depth=4",
+    "model.tower_width=64",
+    "env.num_games=256",
+)
 """The settings that the speed targets are about; all others have their defaults."""
 
 DEFAULT_SETTINGS: Final = (*TARGET_SETTINGS, "selfplay.rollout_plies=16")
@@ -189,7 +195,15 @@ def measure_training(
     effort: TrainEffort,
     on_progress: ProgressCallback = lambda step, done, total: None,
 ) -> TrainReport:
-    """Measure the training that `config` describes."""
+    """Measure the training that `config` describes.
+
+    Raises:
+        KeiseiError: It trains a network that is not a tower.
+    """
+    if network_type(config.model.type).model is None:
+        raise KeiseiError(
+            "this benchmark compares towers with a bare PyTorch loop: set model.type=resnet"
+        )
     machine = this_machine(PACKAGES)
     with tempfile.TemporaryDirectory() as directory:
         on_progress("whole steps", 0, 3)
@@ -214,34 +228,9 @@ def measure_training(
 
 
 def _agent(trainer: Trainer) -> PPOAgent:
-    """The learner of a tower, which is what is measured here."""
+    """Return the learner of a tower, which is what is measured here."""
     assert isinstance(trainer.learner, PPOAgent)
     return trainer.learner
-
-
-class StepRecorder(Callback):
-    """A callback that collects the metrics of each step."""
-
-    def __init__(self) -> None:
-        self.steps: list[dict[str, float]] = []
-
-    def on_step_end(self, event: StepEnd) -> None:
-        """Append the metrics of the step."""
-        self.steps.append(dict(event.metrics))
-
-    def share(self, name: str) -> float:
-        """Share of the time of all steps that was spent in the section `name`."""
-        return self._total(name) / sum(self._total(time) for time in metrics.TIMES)
-
-    @property
-    def network_share(self) -> float:
-        """Share of the time of all steps that the network computed."""
-        seconds = [sum(step.get(name, 0.0) for name in metrics.TIMES) for step in self.steps]
-        shares = [step[metrics.NETWORK_SHARE] for step in self.steps]
-        return float(np.average(shares, weights=seconds))
-
-    def _total(self, name: str) -> float:
-        return sum(step.get(name, 0.0) for step in self.steps)
 
 
 def _measure_steps(
@@ -298,10 +287,14 @@ def _measure_updates(trainer: Trainer, effort: TrainEffort) -> dict[str, Rate]:
 def _minibatches(trainer: Trainer) -> list[Minibatch]:
     """Return all samples of the last rollout as minibatches on the device."""
     agent = _agent(trainer)
-    order = trainer.buffer.sample_order(np.random.default_rng(0))
+    order = trainer.buffer.sample_order(np.random.default_rng(0), agent.settings.learn_share)
     parts = np.split(order, range(agent.minibatch_size, len(order), agent.minibatch_size))
     # A maker overwrites its previous minibatch, so each gets a maker of its own.
-    return [MinibatchMaker(agent.spec, agent.compute).make(trainer.buffer, part) for part in parts]
+    advantages = trainer.buffer.advantages.reshape(-1)
+    return [
+        MinibatchMaker(agent.spec, agent.compute).make(trainer.buffer, part, advantages[part])
+        for part in parts
+    ]
 
 
 def _measure_paths(trainer: Trainer, effort: TrainEffort) -> list[PathSpeed]:
@@ -322,9 +315,9 @@ def _measure_paths(trainer: Trainer, effort: TrainEffort) -> list[PathSpeed]:
 
 
 def _settings(config: AppConfig, trainer: Trainer) -> dict[str, str]:
-    model, compute = config.model, _agent(trainer).compute
+    compute = _agent(trainer).compute
     return {
-        "network": f"{model.type} {model.tower_depth}x{model.tower_width}",
+        "network": network_name(config.model.model_dump()),
         "planes": config.env.input_features,
         "games": str(config.env.num_games),
         "minibatch": str(_agent(trainer).minibatch_size),

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import torch
 from rich.console import Console
 
 from keisei.benchmark.harness import print_header, this_machine
@@ -30,13 +29,15 @@ Transform = Callable[[bytes], bytes]
 
 def report_weight_sync(run: Path | None) -> None:
     """Measure packing the weights of an untrained network, and of a run, and print tables."""
-    torch.set_num_threads(1)
     console = Console()
     print_header(console, this_machine(("numpy", "torch")))
     if run is not None:
         weights = read_network(run).weights
         _print_table(console, f"{run.name}, trained", weights)
-    _print_table(console, "10 blocks of 128 channels, untrained", _untrained_weights(10, 128))
+    _print_table(console, "sparse network, untrained", _untrained_weights("model.type=sparse"))
+    if find_spec("torch"):
+        tower = ("model.type=resnet", "model.tower_depth=10", "model.tower_width=128")
+        _print_table(console, "10 blocks of 128 channels, untrained", _untrained_weights(*tower))
 
 
 class Packing(NamedTuple):
@@ -132,8 +133,7 @@ def _print_table(console: Console, title: str, weights: Weights) -> None:
     console.print(table)
 
 
-def _untrained_weights(depth: int, width: int) -> Weights:
+def _untrained_weights(*settings: str) -> Weights:
     """Return the weights of an untrained network."""
-    config = load_config(None, [f"model.tower_depth={depth}", f"model.tower_width={width}"])
-    torch.manual_seed(0)
+    config = load_config(None, (*settings, "device.device=cpu", "device.threads=1"))
     return make_network(config, config.device).weights()

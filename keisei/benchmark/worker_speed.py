@@ -1,17 +1,17 @@
 """``keisei benchmark workers``: self-play by workers next to one process, and their overhead.
 
-One process with one thread of torch and the workers take turns, and the ratio is that of the best
+One process with one thread and the workers take turns, and the ratio is that of the best
 turns. For the ring, the workers play nothing: they hand over the same plies again and again, as
-fast as the learner takes them.
+fast as the learner takes them. The network is a tower, or without torch a sparse one.
 """
 
 import time
 from collections import deque
 from collections.abc import Callable
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from typing import Final
 
-import torch
 from rich.console import Console
 
 from keisei.benchmark.harness import print_header, this_machine
@@ -41,6 +41,7 @@ def report_workers(workers: int, turns: int) -> None:
     print_header(console, this_machine(("numpy", "torch")))
     base = (
         "env.num_games=256",
+        "model.type=resnet" if find_spec("torch") else "model.type=sparse",
         "device.device=cpu",
         "device.threads=1",
         "parallel.max_lag=1",
@@ -89,7 +90,6 @@ def replay_main(plan: ProcessPlan, pipe: Connection) -> None:
 
 def _new_network(config: AppConfig) -> Network:
     """Return the untrained network of a configuration."""
-    torch.manual_seed(0)
     return make_network(config, config.device)
 
 

@@ -87,14 +87,17 @@ def train(
 
     Without --config: the default configuration with a 4x64 tower.
     """
-    from keisei.benchmark.train import (
-        DEFAULT_SETTINGS,
-        FULL,
-        QUICK,
-        measure_training,
-        print_train_report,
-    )
     from keisei.config import load_config
+    from keisei.errors import torch_needed_by
+
+    with torch_needed_by("keisei benchmark train, which measures towers,"):
+        from keisei.benchmark.train import (
+            DEFAULT_SETTINGS,
+            FULL,
+            QUICK,
+            measure_training,
+            print_train_report,
+        )
 
     defaults = DEFAULT_SETTINGS if config is None else ()
     loaded = load_config(config, (*defaults, *(settings or ())))
@@ -137,10 +140,56 @@ def strength(
 
 
 @benchmark_app.command()
+def curve(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Runs with milestones; a number at the end of a name is its seed."),
+    ] = None,
+    games: Annotated[int, typer.Option(min=2, help="Games against each opponent.")] = 400,
+    against: Annotated[
+        list[str] | None, typer.Option(help="Opponents, as player specs; may be repeated.")
+    ] = None,
+    add: Annotated[
+        list[Path] | None, typer.Option(help="Earlier reports, as --json printed them.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the curves as PNG or SVG.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Strength over minutes of training: the milestones of runs against bots."""
+    from keisei.benchmark.strength_curve import (
+        OPPONENTS,
+        CurveReport,
+        draw_curve,
+        measure_curve,
+        print_curve_report,
+        read_curve,
+    )
+    from keisei.errors import KeiseiError
+    from keisei.plotting import png, svg
+    from keisei.system import write_atomically
+
+    if not runs and not add:
+        raise KeiseiError("name at least one run with milestones, or an earlier report with --add")
+    earlier = [point for path in add or () for point in read_curve(path).points]
+    new = _with_progress(
+        lambda on_progress: measure_curve(
+            runs or (), opponents=against or OPPONENTS, games=games, on_progress=on_progress
+        )
+    )
+    report = CurveReport((*earlier, *new.points))
+    if plot is not None:
+        draw = svg if plot.suffix.lower() == ".svg" else png
+        write_atomically(plot, draw(draw_curve(report)))
+    _show(report, print_curve_report, as_json=as_json)
+
+
+@benchmark_app.command()
 def network(
     run: Annotated[Path, typer.Argument(help="A trained run, by path or name.")],
 ) -> None:
-    """Network: the outputs and the speed of torch and onnxruntime."""
+    """Network: its outputs and its speed next to those of its ONNX export."""
     from keisei.benchmark.network_speed import report_network
 
     report_network(run)

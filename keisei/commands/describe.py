@@ -10,7 +10,7 @@ from keisei.commands.options import NETWORK_FLAGS, AsJson, ConfigOptions, with_c
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from keisei.network.towers.describe import Description
+    from keisei.network.description import Description, InputTable
 
 
 @with_config_options(NETWORK_FLAGS)
@@ -18,7 +18,7 @@ def describe(
     options: ConfigOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show the network of a configuration: parts, parameters, multiplications, input planes."""
+    """Show the network of a configuration: inputs, parts, parameters, multiplications."""
     config = options.load()
 
     from keisei.commands.tables import progress_bar
@@ -26,15 +26,11 @@ def describe(
     with progress_bar() as progress:
         progress.add_task("building the network", total=None)
 
-        from keisei.network.model_factory import build_model
-        from keisei.network.towers.describe import describe_model
-        from keisei.shogi.features import feature_spec
+        from keisei.network.model_factory import describe_network
 
-        features = feature_spec(config.env.input_features)
-        network = build_model(config.model, features.num_planes)
-        description = describe_model(network, features)
+        description = describe_network(config)
     if as_json:
-        facts = {"config": config.model.model_dump(), "features": features.name}
+        facts = {"config": config.model.model_dump(), "features": config.env.input_features}
         typer.echo(json.dumps(facts | description.as_dict(), indent=2))
     else:
         _print_report(description)
@@ -44,20 +40,25 @@ def _print_report(description: "Description") -> None:
     from rich.console import Console
 
     console = Console()
-    console.print(_input_table(description))
+    for table in description.inputs:
+        console.print(_input_table(table))
     console.print(_part_table(description))
 
 
-def _input_table(description: "Description") -> "Table":
+def _input_table(inputs: "InputTable") -> "Table":
     from rich.table import Table
 
-    table = Table(title="input", title_justify="left", show_footer=True)
-    table.add_column("feature", footer="all")
-    table.add_column("planes", justify="right", footer=str(description.in_planes))
-    table.add_column("from - to", justify="right")
-    for group in description.inputs:
-        place = f"{group.first} - {group.first + group.planes - 1}"
-        table.add_row(group.feature, str(group.planes), place)
+    table = Table(title=inputs.name, title_justify="left", show_footer=True)
+    has_axes = any(group.axes for group in inputs.groups)
+    table.add_column("group" if has_axes else "feature", footer="all")
+    if has_axes:
+        table.add_column("axes")
+    table.add_column(inputs.unit, justify="right", footer=f"{inputs.size:,}")
+    table.add_column("from - to", justify="right", no_wrap=True)
+    for group in inputs.groups:
+        place = f"{group.first} - {group.first + group.size - 1}"
+        axes = [group.axes] if has_axes else []
+        table.add_row(group.name, *axes, f"{group.size:,}", place)
     return table
 
 

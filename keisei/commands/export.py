@@ -1,4 +1,4 @@
-"""``keisei export``: a network as a file that needs no torch."""
+"""``keisei export``: a network as one file that plays without torch."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -8,46 +8,76 @@ import typer
 
 
 class Format(StrEnum):
-    """File formats."""
+    """File formats; each has its name as suffix."""
 
+    KEISEI = "keisei"
     ONNX = "onnx"
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A run, by path or name, or a checkpoint.")],
+    model: Annotated[
+        Path, typer.Argument(help="A run, by path or name, a checkpoint, or a .keisei file.")
+    ],
     file_format: Annotated[
-        Format, typer.Option("--format", help="File format; only onnx so far.")
-    ] = (Format.ONNX),
+        Format | None,
+        typer.Option(
+            "--format",
+            show_default="keisei; for towers onnx",
+            help="keisei: to play with; onnx: for towers, and for other programs.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", show_default="RUN@STEP.onnx here", help="File to write."),
+        typer.Option(metavar="FILE", show_default="RUN@STEP.FORMAT here", help="File to write."),
     ] = None,
+    half: Annotated[
+        bool, typer.Option("--half", help="Round weights to float16: half the size (keisei only).")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Export a trained network as an ONNX file, which plays without torch."""
+    """Export a trained network as one file, which plays without torch and without the run."""
     from keisei.commands.tables import progress_bar
     from keisei.errors import KeiseiError
-    from keisei.network.onnx.onnx_model import SUFFIX, import_onnx
     from keisei.system import write_atomically
 
-    import_onnx()  # fails before torch is imported, which takes seconds
     if output is not None:
-        if output.suffix.lower() != SUFFIX:
+        if output.suffix.lower().removeprefix(".") not in list(Format):
             raise KeiseiError(
-                f"{output}: an ONNX file must end in {SUFFIX}, by which players recognise it"
+                f"{output}: a network's file must end in .keisei or .onnx, by which players "
+                "recognise it"
             )
         _require_free(output, force)
+    if file_format is Format.ONNX or (output is not None and output.suffix.lower() == ".onnx"):
+        from keisei.network.onnx.onnx_model import import_onnx
+
+        import_onnx()  # fails before torch is imported, which takes seconds
     with progress_bar() as progress:
         progress.add_task("exporting", total=None)
 
         from keisei.network.loading import read_network
-        from keisei.network.model_factory import resolve
+        from keisei.network.model_factory import network_type, resolve
 
         network = read_network(model)
-        export_onnx = resolve("keisei.network.onnx.onnx_export:export_onnx", "keisei export")
-        target = Path(f"{network.name}{SUFFIX}") if output is None else output
+        kind = network.config.model.type
+        exports = network_type(kind).exports
+        chosen = file_format or (
+            Format(next(iter(exports)))
+            if output is None
+            else Format(output.suffix.lower().removeprefix("."))
+        )
+        if chosen not in exports:
+            raise KeiseiError(
+                f"{network.name}: a network of type {kind!r} is exported as "
+                f"{' or '.join(exports)}, not as {chosen}"
+            )
+        target = Path(f"{network.run}@{network.timestep}.{chosen}") if output is None else output
+        if target.suffix.lower() != f".{chosen}":
+            raise KeiseiError(f"{target}: a file of the format {chosen} must end in .{chosen}")
         _require_free(target, force)
-        data = export_onnx(network)
+        if half and chosen is not Format.KEISEI:
+            raise KeiseiError("--half is for the format keisei")
+        write = resolve(exports[chosen], f"exporting a network of type {kind!r}")
+        data = write(network, half=True) if half else write(network)
         write_atomically(target, data)
     typer.echo(f"{network.name} -> {target} ({len(data) / 1e6:.1f} MB)")
 

@@ -19,6 +19,7 @@ from keisei.display.run_state import RunState
 from keisei.formats import (
     count,
     duration,
+    network_name,
     percent,
     short_count,
     small,
@@ -136,8 +137,7 @@ def _saved(state: RunState) -> str:
 
 
 def _about(state: RunState) -> list[str]:
-    model = state.config.model
-    about = [f"{model.type} {model.tower_depth}x{model.tower_width}"]
+    about = [network_name(state.config.model.model_dump())]
     if parameters := state.facts.get("parameters"):
         about.append(f"{short_count(float(parameters))} parameters")
     about.append(state.config.env.input_features)

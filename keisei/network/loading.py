@@ -1,4 +1,4 @@
-"""`load_network`: networks of runs, checkpoints and ONNX files.
+"""`load_network`: networks of runs, checkpoints, network files and ONNX files.
 
 Only the code that a network's type needs is imported, and nothing in a file can run code.
 """
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,13 +18,16 @@ from keisei.checkpoints.store import load_model_weights, playing_weights
 from keisei.config_schema import AppConfig, DeviceConfig
 from keisei.errors import CheckpointError, KeiseiError, ModelError, WeightsError
 from keisei.network.model_factory import ONNX_HINT, make_network, network_type, resolve
-from keisei.network.onnx.onnx_model import SUFFIX, load_onnx
+from keisei.network.onnx.onnx_model import ONNX_SUFFIX, load_onnx
 from keisei.network.predictor import Network, Predictor, Weights
 from keisei.shogi.features import FeatureSpec, feature_spec
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+
+FILE_SUFFIX: Final = ".keisei"
+"""Suffix of network files."""
 
 
 class LoadedNetwork(NamedTuple):
@@ -49,10 +52,10 @@ class LoadedNetwork(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StoredNetwork:
-    """Weights of a network as stored in a checkpoint, and the settings of their run."""
+    """Weights of a network as stored in a checkpoint or a file, and the settings of their run."""
 
     path: Path
-    """Directory of the checkpoint."""
+    """Directory of the checkpoint, or the network file."""
 
     weights: Weights = field(repr=False)
     config: AppConfig = field(repr=False)
@@ -62,20 +65,21 @@ class StoredNetwork:
     digest: str
     """SHA-256 of the file with the weights."""
 
+    run: str
+    """Name of the run: ``quickstart``."""
+
+    suffix: str = ""
+    """Last part of the name of a network that comes from a file."""
+
     @property
     def spec(self) -> FeatureSpec:
         """Input planes."""
         return feature_spec(self.config.env.input_features)
 
     @property
-    def run(self) -> str:
-        """Name of the run: ``quickstart``."""
-        return self.path.resolve().parent.parent.name
-
-    @property
     def name(self) -> str:
         """Run and timestep, for people: ``quickstart@163840``."""
-        return f"{self.run}@{self.timestep}"
+        return f"{self.run}@{self.timestep}{self.suffix}"
 
     @property
     def identity(self) -> str:
@@ -110,7 +114,7 @@ class StoredNetwork:
 
 
 def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> LoadedNetwork:
-    """Load the network of a run, a checkpoint or an ONNX file.
+    """Load the network of a run, a checkpoint, a network file or an ONNX file.
 
     Args:
         path: of any of them, or the name of a run in ``runs``.
@@ -126,11 +130,13 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
             model,
             model.name,
             model.identity,
-            model.temperature,
-            model.mate_plies,
-            model.ply_limit,
+            model.facts.temperature,
+            model.facts.mate_plies,
+            model.facts.ply_limit,
         )
     chosen = device_config(device, threads)
+    if is_network_file(path):
+        return read_network(path).loaded(chosen)
     return _newest_good(path, lambda checkpoint: _read(checkpoint).loaded(chosen))
 
 
@@ -150,14 +156,19 @@ def open_network(path: Path) -> Callable[[int], LoadedNetwork]:
 
 
 def read_network(path: Path) -> StoredNetwork:
-    """Read the weights of a checkpoint, or of the newest good checkpoint of a run.
+    """Read the weights of a network file, of a checkpoint, or of a run's newest good checkpoint.
 
     Args:
-        path: of a run, of one of its checkpoints, or the name of a run in ``runs``.
+        path: of a file, of a run, of one of its checkpoints, or the name of a run in ``runs``.
 
     Raises:
-        CheckpointError: There is no checkpoint, or it is damaged; the message says why.
+        KeiseiError: There is no network, or it is damaged; the message says why.
     """
+    if is_network_file(path):
+        from keisei.network.network_file import read_network_file
+
+        facts, config, weights, digest = read_network_file(path)
+        return StoredNetwork(path, weights, config, facts.timestep, digest, facts.run, FILE_SUFFIX)
     return _newest_good(path, _read)
 
 
@@ -172,7 +183,12 @@ def device_config(device: str, threads: int) -> DeviceConfig:
 
 def is_onnx(path: Path) -> bool:
     """Return whether a path names an ONNX file."""
-    return path.suffix.lower() == SUFFIX and not path.is_dir()
+    return path.suffix.lower() == ONNX_SUFFIX and not path.is_dir()
+
+
+def is_network_file(path: Path) -> bool:
+    """Return whether a path names a network file: see `keisei.network.network_file`."""
+    return path.suffix.lower() == FILE_SUFFIX and not path.is_dir()
 
 
 def _newest_good(path: Path, load: Callable[[Path], Result]) -> Result:
@@ -211,4 +227,5 @@ def _read(path: Path) -> StoredNetwork:
         raise CheckpointError(f"{path / CONFIG}: settings unknown here: {problems}") from error
     manifest = read_manifest(path)
     digest = manifest.files[playing_weights(manifest)].sha256
-    return StoredNetwork(path, weights, config, manifest.timestep, digest)
+    run = path.resolve().parent.parent.name
+    return StoredNetwork(path, weights, config, manifest.timestep, digest, run)

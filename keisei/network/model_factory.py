@@ -1,24 +1,27 @@
 """`model_factory`, and the registry of network types.
 
-A type is registered once, with its model, its `Network` and its `Learner`. The code of a type is
-imported when it is needed: importing this module needs no torch.
+A type is registered once, with its `Network`, its `Learner`, its description and its file formats.
+The code of a type is imported when it is needed: importing this module needs no torch.
 
 >>> from keisei.config_schema import ModelConfig
->>> model = build_model(ModelConfig(type="resnet", tower_depth=1, tower_width=8), in_planes=46)
+>>> from keisei.shogi.features import feature_spec
+>>> model = build_model(ModelConfig(type="resnet", tower_width=8), feature_spec("core46"))
 >>> type(model).__name__, model.in_planes
 ('ActorCriticResTower', 46)
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
-from keisei.errors import KeiseiError, ModelError
+from keisei.errors import ModelError, torch_needed_by
+from keisei.network.description import Description
 from keisei.network.predictor import Network
+from keisei.shogi.features import FeatureSpec
 
 if TYPE_CHECKING:
     from keisei.network.towers.model import ActorCritic
@@ -31,7 +34,12 @@ ONNX_HINT: Final = (
 )
 
 ModelMaker = Callable[..., "ActorCritic"]
-"""``make(in_planes, **settings)``, with the settings of `ModelConfig` that are for towers."""
+"""``make(in_planes, **settings)``, with the settings of `ModelConfig` that are for towers.
+
+If it has a parameter `constant_planes`, it also gets the indices of the planes that are constant
+over the board."""
+
+CONSTANT_PLANES: Final = "constant_planes"
 
 Maker = TypeVar("Maker", bound=ModelMaker)
 
@@ -46,6 +54,16 @@ class NetworkType:
     learner: str
     """``make_learner(config, *, seed, random, ranks) -> Learner``: a model and its training."""
 
+    device: str
+    """``device(settings) -> str``: the device it computes on with these `DeviceConfig`; an error if
+    this machine does not have it."""
+
+    describe: str
+    """``describe(config) -> Description``: its inputs and parts in numbers."""
+
+    exports: Mapping[str, str]
+    """``export(stored) -> bytes`` by name of the file format, the usual one first."""
+
     model: str | ModelMaker | None = None
     """Builds the torch model of a tower; None for networks that torch does not compute."""
 
@@ -55,6 +73,9 @@ def tower(model: str | ModelMaker) -> NetworkType:
     return NetworkType(
         network="keisei.network.towers.torch_predictor:make_network",
         learner="keisei.ppo.agent:make_agent",
+        device="keisei.network.towers.device:tower_device",
+        describe="keisei.network.towers.describe:describe_tower",
+        exports={"onnx": "keisei.network.onnx.onnx_export:export_onnx"},
         model=model,
     )
 
@@ -63,6 +84,12 @@ _registry: dict[str, NetworkType] = {
     "sparse": NetworkType(
         network="keisei.network.sparse.sparse_network:make_network",
         learner="keisei.ppo.sparse_learner:make_learner",
+        device="keisei.network.sparse.sparse_network:require_cpu",
+        describe="keisei.network.sparse.sparse_network:describe_sparse",
+        exports={
+            "keisei": "keisei.network.network_file:export_network_file",
+            "onnx": "keisei.network.onnx.sparse_onnx:export_sparse_onnx",
+        },
     ),
     "resnet": tower("keisei.network.towers.resnet:ActorCriticResTower"),
     "transformer": tower("keisei.network.towers.transformer:SquareTransformer"),
@@ -113,18 +140,12 @@ def resolve(
         instead: last words of that error, with an alternative that needs no torch.
 
     Raises:
-        KeiseiError: Torch is needed and not installed; the message says how to install it.
+        TorchMissingError: Torch is needed and not installed.
     """
     if not isinstance(part, str):
         return part
-    try:
+    with torch_needed_by(needed_by, instead=instead):
         found: Callable[..., Any] = resolve_name(part)
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise KeiseiError(
-            f"{needed_by} needs torch, which is not installed: python -m pip install torch{instead}"
-        ) from error
     return found
 
 
@@ -134,10 +155,7 @@ def model_factory(model_type: str, in_planes: int, **settings: object) -> "Actor
     Raises:
         ModelError: There is no such type, or it does not accept these settings.
     """
-    model_maker = network_type(model_type).model
-    if model_maker is None:
-        raise ModelError(f"a network of type {model_type!r} has no torch model; use make_network")
-    maker = resolve(model_maker, f"a model of type {model_type!r}")
+    maker = _model_maker(model_type)
     try:
         inspect.signature(maker).bind(in_planes, **settings)
     except TypeError as error:
@@ -146,12 +164,22 @@ def model_factory(model_type: str, in_planes: int, **settings: object) -> "Actor
     return model
 
 
-def build_model(config: ModelConfig, in_planes: int) -> "ActorCritic":
-    """Build the model of a configuration, with random weights."""
-    return model_factory(config.type, in_planes, **config.tower_settings())
+def build_model(config: ModelConfig, features: FeatureSpec) -> "ActorCritic":
+    """Build the model of a configuration for these input planes, with random weights."""
+    settings = config.tower_settings()
+    if CONSTANT_PLANES in inspect.signature(_model_maker(config.type)).parameters:
+        settings[CONSTANT_PLANES] = features.constant_planes
+    return model_factory(config.type, features.num_planes, **settings)
 
 
-def check_model(config: ModelConfig, in_planes: int) -> None:
+def _model_maker(model_type: str) -> ModelMaker:
+    maker = network_type(model_type).model
+    if maker is None:
+        raise ModelError(f"a network of type {model_type!r} has no torch model; use make_network")
+    return resolve(maker, f"a model of type {model_type!r}")
+
+
+def check_model(config: ModelConfig, features: FeatureSpec) -> None:
     """Build the model of a configuration without allocating its weights.
 
     Raises:
@@ -164,7 +192,26 @@ def check_model(config: ModelConfig, in_planes: int) -> None:
     import torch
 
     with torch.device("meta"):  # shapes without memory
-        build_model(config, in_planes)
+        build_model(config, features)
+
+
+def network_device(config: AppConfig) -> str:
+    """Return the device that the network of a configuration computes on: ``cpu``, ``cuda:0`` ...
+
+    Raises:
+        KeiseiError: This machine does not have it.
+    """
+    name = config.model.type
+    device: str = resolve(network_type(name).device, f"a network of type {name!r}")(config.device)
+    return device
+
+
+def describe_network(config: AppConfig) -> Description:
+    """Describe the network of a configuration: its inputs and parts."""
+    name = config.model.type
+    describe = resolve(network_type(name).describe, f"a network of type {name!r}")
+    description: Description = describe(config)
+    return description
 
 
 def make_network(config: AppConfig, device: DeviceConfig) -> Network:

@@ -90,7 +90,7 @@ class PPOAgent(PPOLearner):
         super().__init__(config.ppo, random, ranks or Ranks())
         self.compute = compute
         self.spec = spec
-        self.model: ActorCritic = compute.prepare(build_model(config.model, spec.num_planes))
+        self.model: ActorCritic = compute.prepare(build_model(config.model, spec))
         compute.compiled(self.model)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
@@ -214,8 +214,8 @@ class PPOAgent(PPOLearner):
         notes = load_weights(
             self.model,
             weight_tensors(stored.weights),
-            planes_from=stored.spec.plane_names,
-            planes_to=self.spec.plane_names,
+            features_from=stored.spec,
+            features_to=self.spec,
         )
         if self.average is not None:
             self.average.load_state_dict(self.model.state_dict())

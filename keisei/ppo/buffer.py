@@ -243,7 +243,19 @@ class ExperienceBuffer(Experience):
         )
         np.add(self.advantages, self.values, out=self.returns)
 
-    def sample_order(self, random: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Flat indices of all plies to train on, shuffled."""
+    def sample_order(
+        self, random: np.random.Generator, share: float = 1.0
+    ) -> npt.NDArray[np.int64]:
+        """Flat indices of the plies to train on, shuffled.
+
+        Args:
+            random: shuffles them.
+            share: fraction of these plies to choose, those with the largest absolute advantages;
+                of equal ones the earlier.
+        """
         useful = np.flatnonzero((self.learns_policy | self.learns_value).reshape(-1))
+        if share < 1.0 and len(useful):
+            sizes = np.abs(self.advantages.reshape(-1)[useful])
+            chosen = np.argsort(-sizes, kind="stable")[: max(1, round(share * len(useful)))]
+            useful = useful[np.sort(chosen)]
         return random.permutation(useful)

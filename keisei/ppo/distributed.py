@@ -77,7 +77,7 @@ class TorchRanks(Ranks):
             return
         for array in arrays:
             self._reduce(torch.from_numpy(array))
-            array /= np.float32(self.size)
+            np.divide(array, np.float32(self.size), out=array)
 
     def max_arrays(self, arrays: Sequence[npt.NDArray[np.uint8]]) -> None:
         """Replace each element by the largest one of all ranks, in place."""

@@ -221,10 +221,18 @@ def make_learner(
         random: decides the order of samples.
         ranks: all learners, of which this is one.
     """
-    name = config.model.type
-    make = resolve(network_type(name).learner, f"training a network of type {name!r}")
-    learner: Learner = make(config, seed=seed, random=random, ranks=ranks)
+    learner: Learner = learner_maker(config)(config, seed=seed, random=random, ranks=ranks)
     return learner
+
+
+def learner_maker(config: AppConfig) -> Callable[..., Any]:
+    """Return the function that makes the learner of a configuration, with its code imported.
+
+    Raises:
+        TorchMissingError: It needs torch, which is not installed.
+    """
+    name = config.model.type
+    return resolve(network_type(name).learner, f"training a network of type {name!r}")
 
 
 def require_launched(*, ddp: bool) -> None:

@@ -103,7 +103,7 @@ class LossWeights:
     entropy: float
     ema_kl: float = 0.0
     dual_clip: float = float("inf")
-    """Ratio beyond which moves with a negative advantage are not pushed further (Ye et al., 2020)."""
+    """Ratio beyond which bad moves are not pushed further down (Ye et al., 2020)."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ class LossTerms:
 
     def figures(self) -> LossFigures:
         """Return the terms as plain numbers."""
-        return LossFigures(*(float(getattr(self, name).detach()) for name in LossFigures._fields))
+        terms = [getattr(self, name).detach().float() for name in LossFigures._fields]
+        return LossFigures(*torch.stack(terms).tolist())  # at once: a device is waited for
 
 
 def ppo_loss(

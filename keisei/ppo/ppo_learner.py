@@ -183,7 +183,7 @@ class PPOLearner(ABC):
         self, buffer: ExperienceBuffer, settings: LearnSettings, losses: LossMeans
     ) -> bool:
         """Train on each sample once; return False if ``ppo.target_kl`` was exceeded on the way."""
-        order = buffer.sample_order(self.random)
+        order = buffer.sample_order(self.random, self.settings.learn_share)
         # All ranks take the same number of steps: a rank with more would wait forever.
         order = order[: self.ranks.all_min(len(order))]
         start = 0

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from keisei import run_files
 from keisei.callbacks import Progress
 from keisei.errors import KeiseiError
+from keisei.formats import network_name
 from keisei.runs.history import RunStatus, read_status
 from keisei.runs.journal import FINISHED_REASONS, INTERRUPTED, JournalEntry, ScoreEstimate
 
@@ -148,8 +149,7 @@ def model_name(config: Mapping[str, Any]) -> str:
     model = config.get("model")
     if not isinstance(model, dict):
         return ""
-    kind, depth, width = (model.get(key) for key in ("type", "tower_depth", "tower_width"))
-    return f"{kind} {depth}x{width}"
+    return network_name(model)
 
 
 def _max_minutes(config: Mapping[str, Any]) -> float:

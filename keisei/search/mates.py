@@ -13,9 +13,15 @@ from keisei.errors import KeiseiError
 from keisei.shogi.attacks import king_is_attacked
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.jit import int64, jit, jit_inner
-from keisei.shogi.mate import find_mate
+from keisei.shogi.mate import (
+    discovering_pieces,
+    find_mate,
+    may_give_check,
+    write_checking_squares,
+)
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import (
+    OWN,
     Array,
     Record,
     Records,
@@ -23,7 +29,8 @@ from keisei.shogi.position import (
     play,
     undo,
 )
-from keisei.shogi.tables import NUM_CLASSES
+from keisei.shogi.tables import NO_SQUARE, NUM_CLASSES
+from keisei.shogi.threads import RangePool
 from keisei.shogi.types import Move
 from keisei.shogi.vector import VectorShogi
 
@@ -31,7 +38,7 @@ MAX_MATE_PLIES: Final = 9
 """Longest mate that can be searched for."""
 
 RULE_NODES: Final = 500
-"""Checks that the mate rule, reply runs at every ply, examines in each position."""
+"""Checks that the mate rule, which runs at every ply, examines in each position."""
 
 
 class MateSearch:
@@ -42,29 +49,31 @@ class MateSearch:
             raise KeiseiError(f"mates take 1, 3 ... {MAX_MATE_PLIES} plies, not {plies}")
         self.plies = plies
         self.nodes = nodes
-        self._moves = np.zeros((plies + 1, MOVE_BUFFER), dtype=np.uint16)
-        self._replies = np.zeros(MOVE_BUFFER, dtype=np.uint16)
-        self._checking = np.zeros((NUM_CLASSES, 2), dtype=np.uint64)
 
     def find(
         self,
         positions: Records,
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
+        pool: RangePool | None = None,
     ) -> npt.NDArray[np.int64]:
-        """Return the legal index ``[B]`` of the first move of the shortest mate; -1: no mate."""
+        """Return the legal index ``[B]`` of the first move of the shortest mate; -1: no mate.
+
+        Positions are changed and restored meanwhile; `pool` divides them among its threads.
+        """
         legal_indices = np.full(len(positions), -1, dtype=np.int64)
-        _find_mates(
+        arguments = (
             positions,
             legal_actions,
             legal_counts,
             self.plies,
             self.nodes,
-            self._moves,
-            self._replies,
-            self._checking,
             legal_indices,
         )
+        if pool is None:
+            find_forced_mates(*arguments, 0, len(positions))
+        else:
+            pool.run(find_forced_mates, len(positions), *arguments)
         return legal_indices
 
     def line(self, game: ShogiGame) -> list[Move]:
@@ -118,25 +127,32 @@ class MateRule:
             return np.full(len(games), -1, dtype=np.int64)
         if self._search is None:
             return env.mates_in_one()[games]
+        if len(games) == env.num_games:  # without copying the positions of all games
+            return self._search.find(env.positions, env.legal_actions, env.legal_counts, env.pool)[
+                games
+            ]
         return self._search.find(
-            env.positions[games], env.legal_actions[games], env.legal_counts[games]
+            env.positions[games], env.legal_actions[games], env.legal_counts[games], env.pool
         )
 
 
 @jit
-def _find_mates(
+def find_forced_mates(
     positions: Records,
     legal_actions: Array,
     legal_counts: Array,
     plies: int,
     nodes: int,
-    moves: Array,
-    replies: Array,
-    checking: Array,
     legal_indices: Array,
+    start: int,
+    stop: int,
 ) -> None:
+    """Write the legal index of the shortest mate's first move of positions `start` to `stop`."""
+    moves = np.empty((plies + 1, MOVE_BUFFER), dtype=np.uint16)
+    replies = np.empty(MOVE_BUFFER, dtype=np.uint16)
+    checking = np.zeros((plies + 1, NUM_CLASSES, 2), dtype=np.uint64)
     nodes_left = np.zeros(1, dtype=np.int64)
-    for index in range(len(positions)):
+    for index in range(start, stop):
         count = int64(legal_counts[index])
         for k in range(count):
             moves[0, k] = legal_actions[index, k]
@@ -164,13 +180,22 @@ def _attack(
     """Return the index in ``moves[level, :count]`` of a move that mates within `plies`, or -1."""
     if plies == 1:
         nodes_left[0] -= 1
-        return find_mate(position, moves[level], count, replies, checking)
+        return find_mate(position, moves[level], count, replies, checking[level])
+    mover = int64(position.turn)
+    if position.kings[1 - mover, OWN] == NO_SQUARE:
+        return -1
+    write_checking_squares(position, 1 - mover, checking[level])
+    discovering = discovering_pieces(position, 1 - mover)
     for k in range(count):
         if nodes_left[0] <= 0:
             return -1
         move = int64(moves[level, k])
+        is_direct, discovers = may_give_check(position, move, checking[level], discovering)
+        if not (is_direct or discovers):
+            continue
         captured = play(position, move)
-        is_mate = king_is_attacked(position, int64(position.turn))
+        # A piece that moves along the line to the king discovers nothing.
+        is_mate = is_direct or king_is_attacked(position, int64(position.turn))
         if is_mate:
             nodes_left[0] -= 1
             defences, _ = legal_moves(position, moves[level + 1])

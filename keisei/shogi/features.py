@@ -26,6 +26,7 @@ from keisei.constants import (
     PROMOTION_ZONE_SQUARES,
 )
 from keisei.errors import KeiseiError
+from keisei.shogi.attack_planes import ATTACK_PLANES, write_attacks
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.packed import require_valid
 from keisei.shogi.position import Array, Records
@@ -94,7 +95,7 @@ def write_repetition(packed: Records, planes: Array, first: int) -> None:
 
 
 def write_prom_zone(packed: Records, planes: Array, first: int) -> None:
-    """Write two constant planes: the promotion zones of the mover and of the opponent."""
+    """Write two planes, always the same: the promotion zones of the mover and of the opponent."""
     planes[:, first, :PROMOTION_ZONE_SQUARES] = 1.0
     planes[:, first + 1, NUM_SQUARES - PROMOTION_ZONE_SQUARES :] = 1.0
 
@@ -144,6 +145,9 @@ class Feature:
     is_base: bool
     """Whether it comes first in a spec's name, like ``core46``."""
 
+    constant: frozenset[str]
+    """Names of the planes that have one value for the whole board, such as those of the hands."""
+
 
 @dataclass(frozen=True)
 class FeatureSpec:
@@ -160,6 +164,15 @@ class FeatureSpec:
     def plane_names(self) -> tuple[str, ...]:
         """The name of each plane, in order."""
         return tuple(plane for feature in self.features for plane in feature.planes)
+
+    @property
+    def constant_planes(self) -> tuple[int, ...]:
+        """Indices of the planes that have one value for the whole board, in order.
+
+        Towers read one square of them, so a feature must name as constant only what always is.
+        """
+        constant = {plane for feature in self.features for plane in feature.constant}
+        return tuple(i for i, plane in enumerate(self.plane_names) if plane in constant)
 
     @property
     def num_planes(self) -> int:
@@ -228,11 +241,17 @@ FEATURE_SPECS: Final[dict[str, FeatureSpec]] = {}
 
 
 def register_feature(
-    name: str, planes: Sequence[str], *, is_base: bool = False
+    name: str, planes: Sequence[str], *, is_base: bool = False, constant: Sequence[str] = ()
 ) -> Callable[[Writer], Writer]:
     """Register the decorated function as the writer of a feature called `name`.
 
-    >>> @register_feature("white_to_move", ["mover is White"])
+    Args:
+        name: an identifier.
+        planes: names of its planes.
+        is_base: whether it comes first in a spec's name, like ``core46``.
+        constant: names of those planes that have one value for the whole board.
+
+    >>> @register_feature("white_to_move", ["mover is White"], constant=["mover is White"])
     ... def write_white_to_move(packed, planes, first):
     ...     planes[:, first] = packed.turn[:, None]
     >>> feature_spec("core46+white_to_move").num_planes
@@ -242,7 +261,9 @@ def register_feature(
     def register(write: Writer) -> Writer:
         if not name.isidentifier() or name == _ALL or name in _features:
             raise ValueError(f"a feature cannot be named {name!r}: not an identifier, or in use")
-        _features[name] = Feature(name, tuple(planes), write, is_base)
+        if unknown := set(constant) - set(planes):
+            raise ValueError(f"feature {name!r} has no planes {', '.join(sorted(unknown))}")
+        _features[name] = Feature(name, tuple(planes), write, is_base, frozenset(constant))
         for spec in [name] if is_base else [f"{base}+{name}" for base in _bases()]:
             feature_spec(spec)
         return write
@@ -293,11 +314,9 @@ def _parse_spec(name: str) -> FeatureSpec:
     return FeatureSpec((_features[base], *chosen))
 
 
-def _core46_planes() -> list[str]:
+def _register_built_in_features() -> None:
     hand = SYMBOLS[:NUM_HAND_KINDS]
-    return [
-        *(f"own {symbol}" for symbol in SYMBOLS),
-        *(f"opponent {symbol}" for symbol in SYMBOLS),
+    core46_constant = [
         *(f"own hand {symbol}" for symbol in hand),
         *(f"opponent hand {symbol}" for symbol in hand),
         "mover is Black",
@@ -305,27 +324,37 @@ def _core46_planes() -> list[str]:
         "reserved 44",
         "reserved 45",
     ]
-
-
-def _hand_onehot_planes() -> list[str]:
-    return [
+    pieces = [f"{side} {symbol}" for side in ("own", "opponent") for symbol in SYMBOLS]
+    register_feature("core46", [*pieces, *core46_constant], is_base=True, constant=core46_constant)(
+        write_core46
+    )
+    register_feature("check", ["in check"], constant=["in check"])(write_check)
+    occurrences = [f"occurred {n}x before" for n in range(1, _SHOWN_REPETITIONS + 1)]
+    register_feature("repetition", occurrences, constant=occurrences)(write_repetition)
+    zones = ["own promotion zone", "opponent promotion zone"]
+    register_feature("prom_zone", zones)(write_prom_zone)
+    last_moves = ["last from", "last to", "before last from", "before last to"]
+    register_feature("last2ply", last_moves)(write_last2ply)
+    held = [
         f"{side} hand {symbol} >= {count}"
         for side in ("own", "opponent")
         for symbol, limit in zip(SYMBOLS, HAND_LIMITS, strict=False)
         for count in range(1, limit + 1)
     ]
+    register_feature("hand_onehot", held, constant=held)(write_hand_onehot)
+    register_feature("attacks", ATTACK_PLANES)(write_attacks)
 
 
-register_feature("core46", _core46_planes(), is_base=True)(write_core46)
-register_feature("check", ["in check"])(write_check)
-register_feature("repetition", [f"occurred {n}x before" for n in (1, 2, 3)])(write_repetition)
-register_feature("prom_zone", ["own promotion zone", "opponent promotion zone"])(write_prom_zone)
-register_feature("last2ply", ["last from", "last to", "before last from", "before last to"])(
-    write_last2ply
+_register_built_in_features()
+
+BUILT_IN_OPTIONS: Final = (
+    "check",
+    "repetition",
+    "prom_zone",
+    "last2ply",
+    "hand_onehot",
+    "attacks",
 )
-register_feature("hand_onehot", _hand_onehot_planes())(write_hand_onehot)
-
-BUILT_IN_OPTIONS: Final = ("check", "repetition", "prom_zone", "last2ply", "hand_onehot")
 """The options that ``+all`` includes."""
 
 feature_spec(f"core46+{_ALL}")

@@ -107,22 +107,40 @@ def find_mate(position: Record, moves: Array, number: int, replies: Array, check
     discovering = discovering_pieces(position, other)
     for index in range(number):
         move = int64(moves[index])
-        origin, to, promote = decode(move)
-        if origin >= NUM_SQUARES:
-            kind = origin - NUM_SQUARES
-            discovers = False
-        else:
-            kind = int64(position.board[mover, origin]) - 1
-            if promote:
-                kind = PROMOTED_KIND[kind]
-            discovers = bool(discovering & bit(LAST_SQUARE - origin))
-        if discovers or load(checking[CLASS_OF_KIND[kind]]) & bit(LAST_SQUARE - to):
+        is_direct, discovers = may_give_check(position, move, checking, discovering)
+        if is_direct or discovers:
             captured = play(position, move)
             answers, _ = legal_moves(position, replies)
             undo(position, move, captured)
             if answers == 0:
                 return index
     return NO_MATE
+
+
+@jit_inner
+def may_give_check(
+    position: Record, move: int, checking: Array, discovering: Bitboard
+) -> tuple[bool, bool]:
+    """Return whether a move gives check itself, and whether it may discover one.
+
+    It does not discover a check if it stays on the line between slider and king.
+
+    Args:
+        position: the position before the move.
+        move: a legal move.
+        checking: as `write_checking_squares` writes it for the opponent's king.
+        discovering: `discovering_pieces` of the opponent's king.
+    """
+    origin, to, promote = decode(move)
+    if origin >= NUM_SQUARES:
+        kind = origin - NUM_SQUARES
+        discovers = False
+    else:
+        kind = int64(position.board[int64(position.turn), origin]) - 1
+        if promote:
+            kind = PROMOTED_KIND[kind]
+        discovers = bool(discovering & bit(LAST_SQUARE - origin))
+    return bool(load(checking[CLASS_OF_KIND[kind]]) & bit(LAST_SQUARE - to)), discovers
 
 
 @jit_inner

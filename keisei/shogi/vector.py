@@ -123,7 +123,9 @@ class VectorShogi:
         if illegal not in ("raise", "lose"):
             raise ValueError(f"illegal is {illegal!r}, it must be 'raise' or 'lose'")
         self.illegal = illegal
-        self._pool = RangePool(threads)
+        self.pool = RangePool(threads)
+        """The threads that step the games; other kernels over all games may use them too."""
+
         self._tokens = ["may step"]
         self._mate_scratch: MateScratch | None = None
         self._games = new_games(
@@ -225,7 +227,7 @@ class VectorShogi:
             self._games.terminations[:] = 0
             self._games.winners[:] = -1
             beginnings = np.full(self.num_games, BEGIN, dtype=np.int64)
-            self._pool.run(step_games, self.num_games, self._games, beginnings)
+            self.pool.run(step_games, self.num_games, self._games, beginnings)
         return self.last_step
 
     def pair_games(self) -> VectorStep:
@@ -242,7 +244,7 @@ class VectorShogi:
         """
         with self._stepping():
             chosen = self._checked(actions)
-            self._pool.run(step_games, self.num_games, self._games, chosen)
+            self.pool.run(step_games, self.num_games, self._games, chosen)
         return self.last_step
 
     def sample_actions(self) -> npt.NDArray[np.int64]:
@@ -258,7 +260,7 @@ class VectorShogi:
         games = self._games
         if self._mate_scratch is None:
             self._mate_scratch = MateScratch.of(self.num_games)
-        self._pool.run(
+        self.pool.run(
             find_mates,
             self.num_games,
             games.positions,
@@ -278,7 +280,7 @@ class VectorShogi:
             out = np.empty(shape, dtype=dtype)
         if out.shape != shape:
             raise ValueError(f"the planes need a buffer of shape {shape}, got {out.shape}")
-        self._pool.run(self._encode, self.num_games, out)
+        self.pool.run(self._encode, self.num_games, out)
         return out
 
     def legal_mask(self, out: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
@@ -288,7 +290,7 @@ class VectorShogi:
             out = np.empty(shape, dtype=np.bool_)
         if out.shape != shape or out.dtype != np.bool_ or not out.flags.c_contiguous:
             raise ValueError(f"the mask needs a contiguous bool buffer of shape {shape}")
-        self._pool.run(write_mask, self.num_games, self.legal_actions, self.legal_counts, out)
+        self.pool.run(write_mask, self.num_games, self.legal_actions, self.legal_counts, out)
         return out
 
     def outcome(self, index: int) -> Outcome | None:
@@ -355,7 +357,7 @@ class VectorShogi:
 
     def close(self) -> None:
         """Stop the threads. The environment can't be stepped afterwards."""
-        self._pool.close()
+        self.pool.close()
 
     def __enter__(self) -> Self:
         return self

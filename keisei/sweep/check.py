@@ -70,12 +70,12 @@ def require_set_up(sweep: Sweep) -> None:
 
 def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object]]]:
     """Yield the set-up steps of training, each with the settings that it depends on."""
-    from keisei.network.towers.device import choose_compute
+    from keisei.network.model_factory import network_device
     from keisei.players.spec import make_player
 
     for spec in config.evaluation.opponents:
         yield spec, lambda spec=spec: make_player(spec, threads=1).close()  # type: ignore[misc]
-    yield config.device, lambda: choose_compute(config.device)
+    yield (config.device, config.model.type), lambda: network_device(config)
     yield (config.model, config.env.input_features), lambda: _build_network(config)
 
 
@@ -83,7 +83,7 @@ def _build_network(config: AppConfig) -> None:
     from keisei.network.model_factory import check_model
     from keisei.shogi.features import feature_spec
 
-    check_model(config.model, feature_spec(config.env.input_features).num_planes)
+    check_model(config.model, feature_spec(config.env.input_features))
 
 
 def _misplaced(sweep: Sweep) -> Iterator[str]:

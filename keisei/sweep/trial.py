@@ -100,9 +100,9 @@ def share_of_machine(config: "AppConfig", side_by_side: int) -> dict[str, object
 
 
 def _is_on_cpu(config: "AppConfig") -> bool:
-    from keisei.network.towers.device import choose_compute
+    from keisei.network.model_factory import network_device
 
-    return choose_compute(config.device).device.type == "cpu"
+    return network_device(config) == "cpu"
 
 
 class TrialProcess:

@@ -16,12 +16,12 @@ from keisei.config import save_config
 from keisei.config_schema import AppConfig
 from keisei.display.live import console_level, make_display
 from keisei.display.logs import configure_logging, show_errors
-from keisei.errors import KeiseiError
+from keisei.errors import KeiseiError, torch_needed_by
 from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.spec import make_player
-from keisei.ppo.learner import Ranks, UpdateProfiler, require_launched
+from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_launched
 from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.system import InterruptFlag
 from keisei.training.trackers import make_trackers
@@ -105,6 +105,7 @@ class RunSummary:
 
 def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
     """Create the directory of a new run and train in it."""
+    learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
     with _joined(config) as ranks:
         name = ranks.broadcast(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
@@ -131,6 +132,7 @@ def _new_directory(run_directory: Path) -> str | None:
 
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
     """Continue a run from its newest valid checkpoint."""
+    learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
     with _joined(config) as ranks:
         return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
@@ -139,12 +141,13 @@ def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False)
 @contextmanager
 def _joined(config: AppConfig) -> Iterator[Ranks]:
     """Join the process group of all learners; a single one unless torchrun started several."""
-    require_launched(ddp=config.parallel.ddp)
     if not config.parallel.ddp:
+        require_launched(ddp=False)
         yield Ranks()
         return
-    from keisei.ppo.distributed import process_group
-
+    with torch_needed_by("training with several learners (--ddp)"):
+        from keisei.ppo.distributed import process_group
+    require_launched(ddp=True)
     with process_group(config) as ranks:
         yield ranks
 

@@ -4,6 +4,7 @@
 All of it goes into a checkpoint, so a run that was killed resumes exactly from its last checkpoint.
 """
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -38,7 +39,7 @@ from keisei.ppo.learner import (
     schedule_fraction,
     scheduled,
 )
-from keisei.run_files import CHECKPOINTS, PAUSE
+from keisei.run_files import CHECKPOINTS, MILESTONES, PAUSE
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import (
     PAUSE_INTERVAL,
@@ -125,8 +126,10 @@ class Trainer:
     def _train(self, interrupt: InterruptFlag) -> str:
         """Run the main loop until the run ends; return the reason."""
         while (end := self._end(interrupt)) is None:
+            before = self.progress.seconds
             self.train_step()
             if self.ranks.is_first:
+                self._save_milestone(before)
                 self._take_evaluation(self.background.poll())
                 if _is_due(self.update, self.config.evaluation.interval):
                     self._evaluate_on_the_way(interrupt)
@@ -256,6 +259,27 @@ class Trainer:
         )
         self.bus.emit(CheckpointSaved(path, self.progress))
         return path
+
+    def _save_milestone(self, before: float) -> None:
+        """Keep the network for good if one of ``checkpoint.milestones`` has passed since `before`.
+
+        Args:
+            before: seconds of training before the last step.
+        """
+        seconds = self.progress.seconds
+        marks = self.config.checkpoint.milestones
+        if not any(before < 60.0 * minutes <= seconds for minutes in marks):
+            return
+        learned = self.learner.state()
+        save_checkpoint(
+            self.run_directory / MILESTONES,
+            timestep=self.timestep,
+            update=self.update,
+            state={name: learned[name] for name in ("model", "ema") if name in learned}
+            | {"seconds": seconds},
+            config_json=self.config.model_dump_json(indent=2),
+            keep=sys.maxsize,
+        )
 
     def state(self) -> dict[str, Any]:
         """Return everything that the rest of the run depends on."""

@@ -84,6 +84,6 @@ def test_one_thread_is_temporary() -> None:
 def test_the_batch_is_like_those_of_training() -> None:
     model = small_model("core46+all")
     batch = sample_batch(model, 3)
-    assert batch.planes.shape == (3, 132, 9, 9)
+    assert batch.planes.shape == (3, 168, 9, 9)
     assert batch.legal.shape == (3, network_speed.TYPICAL_LEGAL_MOVES)
     assert model(*batch).logits.shape == batch.legal.shape

@@ -9,20 +9,21 @@ from typer.testing import CliRunner
 
 from keisei import metric_names as metrics
 from keisei.benchmark import train
-from keisei.benchmark.harness import Machine, Rate
+from keisei.benchmark.harness import Machine, Rate, StepRecorder
 from keisei.benchmark.network_speed import ExecutionPath
 from keisei.benchmark.train import (
     BARE,
     HIDDEN,
     KEISEI,
     SHOWN,
-    StepRecorder,
     TrainEffort,
     TrainReport,
     bare_update,
     measure_training,
 )
 from keisei.commands.benchmark import benchmark_app
+from keisei.config import load_config
+from keisei.errors import KeiseiError
 from keisei.network.towers.device import Probe
 from keisei.ppo.losses import LossWeights
 from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer
@@ -92,7 +93,10 @@ def test_the_bare_loop_does_the_same_arithmetic(tmp_path: Path) -> None:
 
     agent.model.load_state_dict(before)
     optimizer.zero_grad()
-    agent._loss(batch, weights).total.backward()  # type: ignore[no-untyped-call]
+    deviation, mean = torch.std_mean(batch.advantages, correction=0)
+    scaled = batch._replace(advantages=(batch.advantages - mean) / (deviation + 1e-8))
+    terms = agent._loss(scaled, weights, float(len(batch.advantages)))
+    terms.total.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(agent.model.parameters(), agent.settings.max_grad_norm)
     optimizer.step()
     for ours, theirs, start in zip(agent.model.parameters(), bare, before.values(), strict=True):
@@ -144,6 +148,13 @@ def test_targets() -> None:
 def test_targets_are_about_certain_settings() -> None:
     assert not train._has_target_settings(tiny_config())
     assert train._has_target_settings(tiny_config(*train.TARGET_SETTINGS))
+    assert train._has_target_settings(load_config(None, train.DEFAULT_SETTINGS))
+    assert not train._has_target_settings(tiny_config(*train.TARGET_SETTINGS, "model.type=sparse"))
+
+
+def test_what_has_no_bare_loop_is_refused() -> None:
+    with pytest.raises(KeiseiError, match=r"model\.type=resnet"):
+        measure_training(tiny_config("model.type=sparse"), LITTLE)
 
 
 @pytest.mark.usefixtures("tiny")

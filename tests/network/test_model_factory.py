@@ -5,17 +5,21 @@ from typing import Any
 
 import pytest
 
-from keisei.config_schema import ModelConfig
-from keisei.errors import KeiseiError, ModelError
+from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
+from keisei.errors import DeviceError, KeiseiError, ModelError
 from keisei.network import model_factory as factory
 from keisei.network.model_factory import (
     build_model,
+    check_model,
+    make_network,
     model_factory,
     register_model,
     registered_models,
 )
+from keisei.network.sparse.sparse_network import SparseNetwork
 from keisei.network.towers.resnet import ActorCriticResTower
 from keisei.network.towers.transformer import SquareTransformer
+from keisei.shogi.features import feature_spec
 
 SETTINGS: dict[str, Any] = {
     "tower_depth": 1,
@@ -47,13 +51,23 @@ def test_types_have_names(model_type: str, expected: type) -> None:
 
 
 def test_the_defaults_of_the_configuration_build() -> None:
-    model = build_model(ModelConfig(), 46)
+    config = AppConfig()
+    assert isinstance(make_network(config, config.device), SparseNetwork)
+    model = build_model(ModelConfig(type="resnet"), feature_spec("core46"))
     assert isinstance(model, ActorCriticResTower)
     assert model.trunk.width == ModelConfig().tower_width
 
 
+def test_a_sparse_network_has_no_torch_model() -> None:
+    check_model(ModelConfig(), feature_spec("core46"))
+    with pytest.raises(ModelError, match="'sparse' has no torch model; use make_network"):
+        build_model(ModelConfig(), feature_spec("core46"))
+    with pytest.raises(DeviceError, match=r"computes on the CPU, not on cuda.*model\.type=resnet"):
+        make_network(AppConfig(), DeviceConfig(device="cuda"))
+
+
 def test_an_unknown_type_is_refused_with_a_list() -> None:
-    with pytest.raises(KeiseiError, match="'mlp' does not exist; there are resnet, transformer"):
+    with pytest.raises(KeiseiError, match="'mlp' does not exist; there are sparse, resnet, tr"):
         model_factory("mlp", 46, **SETTINGS)
 
 
@@ -86,7 +100,7 @@ def test_a_type_is_one_registration(free_name: str) -> None:
     class Tiny(ActorCriticResTower):
         pass
 
-    assert registered_models() == ("resnet", "transformer", free_name)
+    assert registered_models() == ("sparse", "resnet", "transformer", free_name)
     assert type(model_factory(free_name, 46, **SETTINGS)) is Tiny
     with pytest.raises(ValueError, match="already a model type 'tiny'"):
         register_model(free_name)(Tiny)
@@ -103,5 +117,5 @@ def test_plug_ins_are_found_by_their_entry_point(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(factory, "entry_points", entry_points)
     assert type(model_factory("theirs", 46, **SETTINGS)) is SquareTransformer
-    with pytest.raises(ModelError, match="there are resnet, transformer, theirs"):
+    with pytest.raises(ModelError, match="there are sparse, resnet, transformer, theirs"):
         model_factory("others", 46, **SETTINGS)

@@ -11,9 +11,7 @@ from keisei.network.towers.model import legal_log_probs
 from keisei.ppo.losses import (
     LossWeights,
     entropy,
-    explained_variance,
     kl_divergence,
-    normalized,
     ppo_loss,
 )
 
@@ -87,7 +85,12 @@ def test_draws_follow_the_distribution() -> None:
 
 
 def reference_loss(
-    new: list[float], old: list[float], gains: list[float], learns: list[bool], clip: float
+    new: list[float],
+    old: list[float],
+    gains: list[float],
+    learns: list[bool],
+    clip: float,
+    dual_clip: float,
 ) -> tuple[float, float, float]:
     """(policy loss, approximate KL, clip fraction) by a plain loop."""
     losses, kls, clipped = [], [], []
@@ -95,13 +98,15 @@ def reference_loss(
         if learn:
             ratio = float(np.exp(new_lp - old_lp))
             limited = min(max(ratio, 1 - clip), 1 + clip)
-            losses.append(-min(ratio * gain, limited * gain))
+            surrogate = min(ratio * gain, limited * gain)
+            losses.append(-(max(surrogate, dual_clip * gain) if gain < 0 else surrogate))
             kls.append(ratio - 1 - (new_lp - old_lp))
             clipped.append(float(abs(ratio - 1) > clip))
     return float(np.mean(losses)), float(np.mean(kls)), float(np.mean(clipped))
 
 
-def test_the_ppo_loss_equals_a_plain_loop() -> None:
+@pytest.mark.parametrize("dual_clip", [1.5, float("inf")])
+def test_the_ppo_loss_equals_a_plain_loop(dual_clip: float) -> None:
     chance = np.random.default_rng(5)
     new, old = chance.normal(-3, 0.4, 32), chance.normal(-3, 0.4, 32)
     gains, learns = chance.normal(size=32), chance.random(32) < 0.7
@@ -114,10 +119,12 @@ def test_the_ppo_loss_equals_a_plain_loop() -> None:
         value_losses=torch.tensor(values),
         ema_kls=torch.tensor(entropies * 2),
         learns_policy=torch.tensor(learns),
-        weights=LossWeights(clip_range=0.2, value=0.5, entropy=0.01, ema_kl=0.1),
+        weights=LossWeights(
+            clip_range=0.2, value=0.5, entropy=0.01, ema_kl=0.1, dual_clip=dual_clip
+        ),
     )
     policy, kl, clipped = reference_loss(
-        new.tolist(), old.tolist(), gains.tolist(), learns.tolist(), 0.2
+        new.tolist(), old.tolist(), gains.tolist(), learns.tolist(), 0.2, dual_clip
     )
     assert float(terms.policy) == pytest.approx(policy, abs=1e-6)
     assert float(terms.approx_kl) == pytest.approx(kl, abs=1e-6)
@@ -148,20 +155,32 @@ def test_a_batch_of_forced_moves_teaches_the_value_only() -> None:
     assert (values.grad > 0).all()
 
 
-def test_advantages_are_normalized_over_what_is_learned() -> None:
-    advantages = torch.tensor([1.0, 2.0, 3.0, 100.0])
-    learns = torch.tensor([True, True, True, False])
-    scaled = normalized(advantages, learns)
-    assert float(scaled[learns].mean()) == pytest.approx(0.0, abs=1e-6)
-    assert float(scaled[learns].std(unbiased=False)) == pytest.approx(1.0, abs=1e-5)
-    one = torch.tensor([5.0])
-    assert normalized(one, torch.tensor([True])) is one
-
-
-def test_explained_variance() -> None:
-    returns = torch.tensor([1.0, -1.0, 1.0, -1.0])
-    assert explained_variance(returns, returns) == 1.0
-    assert explained_variance(torch.zeros(4), returns) == 0.0
-    assert explained_variance(-returns, returns) < 0.0
-    assert explained_variance(returns, torch.ones(4)) == 0.0
-    assert explained_variance(torch.zeros(0), torch.zeros(0)) == 0.0
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "is_pushed"),
+    [
+        (2.9, -1.0, True),
+        (3.1, -1.0, False),
+        (0.9, -1.0, True),
+        (0.7, -1.0, False),
+        (3.1, 1.0, False),
+        (1.1, 1.0, True),
+        (0.1, 1.0, True),
+    ],
+)
+def test_the_second_clip_is_for_bad_moves_that_have_become_much_likelier(
+    ratio: float, advantage: float, is_pushed: bool
+) -> None:
+    log_probs = torch.tensor([np.log(ratio)], requires_grad=True)
+    terms = ppo_loss(
+        log_probs=log_probs,
+        old_log_probs=torch.zeros(1),
+        advantages=torch.tensor([advantage]),
+        entropies=torch.zeros(1),
+        value_losses=torch.zeros(1),
+        ema_kls=None,
+        learns_policy=torch.ones(1, dtype=torch.bool),
+        weights=LossWeights(clip_range=0.2, value=0.5, entropy=0.0, dual_clip=3.0),
+    )
+    terms.total.backward()  # type: ignore[no-untyped-call]
+    assert log_probs.grad is not None
+    assert bool(log_probs.grad[0] != 0.0) is is_pushed

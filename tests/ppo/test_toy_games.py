@@ -10,7 +10,7 @@ from keisei.selfplay.source import SelfPlay
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.vector import VectorShogi
 from keisei.training.trainer import Trainer
-from tests.tiny import agent_of, tiny_trainer
+from tests.tiny import tiny_trainer
 
 WITH_A_MATE = (
     "l4s1n1/1s1r3bl/npgpNkp1p/5p2g/p1pKp1Pp1/PP1P1P1P1/N1P1P3P/L1GSR3L/2B2SG2 w - 1",
@@ -42,6 +42,9 @@ LEARNER = (
     "model.tower_width=32",
     "model.policy_width=16",
     "model.value_width=16",
+    "model.accumulators=32",
+    "model.hidden=16",
+    "model.context=16",
     "ppo.minibatch_size=128",
     "ppo.epochs=3",
     "ppo.learning_rate=0.002",
@@ -70,15 +73,22 @@ def _moves(game: ShogiGame) -> Iterator[tuple[int, ShogiGame]]:
         game.pop()
 
 
+MATE = (WITH_A_MATE, winning_moves, 1, 0)
+ESCAPE = (UNDER_THREAT, safe_moves, 2, 1)
+
+
 @pytest.mark.parametrize(
-    ("sfens", "good_moves", "plies", "mate_plies"),
+    ("family", "sfens", "good_moves", "plies", "mate_plies"),
     [
-        pytest.param(WITH_A_MATE, winning_moves, 1, 0, id="mate in one", marks=pytest.mark.soak),
-        pytest.param(UNDER_THREAT, safe_moves, 2, 1, id="escape from a mate in one"),
+        pytest.param("model.type=resnet", *MATE, id="resnet, mate in one", marks=pytest.mark.soak),
+        pytest.param("model.type=resnet", *ESCAPE, id="resnet, escape from a mate in one"),
+        pytest.param("model.type=sparse", *MATE, id="sparse, mate in one"),
+        pytest.param("model.type=sparse", *ESCAPE, id="sparse, escape from a mate in one"),
     ],
 )
 def test_ppo_solves_a_set_of_positions(
     tmp_path: Path,
+    family: str,
     sfens: tuple[str, ...],
     good_moves: Callable[[ShogiGame], list[int]],
     plies: int,
@@ -86,7 +96,7 @@ def test_ppo_solves_a_set_of_positions(
 ) -> None:
     """From the outcome of games of one ply, or of two, where the blame falls on the loser."""
     wanted = [good_moves(ShogiGame(sfen)) for sfen in sfens]
-    trainer = tiny_trainer(tmp_path, *LEARNER, f"selfplay.mate_plies={mate_plies}")
+    trainer = tiny_trainer(tmp_path, family, *LEARNER, f"selfplay.mate_plies={mate_plies}")
     assert _share_solved(trainer, sfens, wanted) < 0.7, "not by chance"
     assert isinstance(trainer.selfplay, SelfPlay)
     trainer.selfplay.env = trainer.selfplay.collector.env = VectorShogi(
@@ -102,7 +112,7 @@ def _share_solved(trainer: Trainer, sfens: tuple[str, ...], wanted: list[list[in
     solved = []
     for sfen, good in zip(sfens, wanted, strict=True):
         env = VectorShogi(1, starts=[sfen])
-        prediction = agent_of(trainer).network.predict(env.observe())
+        prediction = trainer.learner.network.predict(env.observe())
         chosen = int(env.legal_actions[0, np.argmax(prediction.log_probs[0])])
         solved.append(chosen in good)
     return float(np.mean(solved))

@@ -38,11 +38,10 @@ def registry() -> Iterator[None]:
     row_groups._registry.update(before)
 
 
-def mover_pawns(positions: Positions) -> npt.NDArray[Any]:
+def mover_pawns(positions: Positions) -> npt.NDArray[np.int64]:
     """Write the number of the mover's pawns on the board."""
     board: npt.NDArray[np.uint8] = positions.packed.board
-    pawns: npt.NDArray[Any] = np.sum(board == 1, axis=1, keepdims=True)
-    return pawns
+    return np.asarray(np.count_nonzero(board == 1, axis=1)[:, None], dtype=np.int64)
 
 
 def columns_of_drops(positions: Positions) -> npt.NDArray[np.int64]:

@@ -41,7 +41,8 @@ PARAMETERS = 213_504
 def fake_config(updates: int = 60, **logging: object) -> AppConfig:
     """Return settings for a run of `updates` updates."""
     run = {"name": "fake", "total_timesteps": updates * PLIES_PER_STEP}
-    return AppConfig.model_validate({"run": run, "logging": logging})
+    model = {"type": "resnet"}
+    return AppConfig.model_validate({"run": run, "model": model, "logging": logging})
 
 
 def progress_at(update: int, updates: int, max_minutes: float = 0.0) -> Progress:

@@ -101,14 +101,15 @@ def submit(evaluation: BackgroundEvaluation, trainer: Trainer, update: int) -> N
     evaluation.submit(trainer.learner.evaluation_network, replace(PROGRESS, update=update))
 
 
-def test_results_are_those_of_the_submitted_network(tmp_path: Path) -> None:
+def test_results_are_those_of_the_submitted_network(tmp_path: Path, family: str) -> None:
     steps: list[Progress] = []
     aside = Evaluations(lambda event: steps.append(event.progress))
-    trainer = tiny_trainer(tmp_path / "aside", *IN_BACKGROUND, callbacks=[aside])
+    settings = (family, *IN_BACKGROUND)
+    trainer = tiny_trainer(tmp_path / "aside", *settings, callbacks=[aside])
     assert trainer.run() == "finished"
     inside = Evaluations()
     other = tiny_trainer(
-        tmp_path / "inside", *IN_BACKGROUND, "evaluation.background=off", callbacks=[inside]
+        tmp_path / "inside", *settings, "evaluation.background=off", callbacks=[inside]
     )
     other.run()
 

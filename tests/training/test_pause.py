@@ -62,11 +62,12 @@ def test_the_file_is_checked_once_a_second(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_stands_still_while_the_file_exists(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, workers: int
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, family: str, workers: int
 ) -> None:
     path = tmp_path / PAUSE
     callback = PauseAfterFirstStep(path, path.unlink)
-    trainer = tiny_trainer(tmp_path, f"parallel.num_workers={workers}", callbacks=[callback])
+    settings = (family, f"parallel.num_workers={workers}")
+    trainer = tiny_trainer(tmp_path, *settings, callbacks=[callback])
     start = time.monotonic()
     with caplog.at_level(logging.INFO):
         assert trainer.run() == "finished"
@@ -87,11 +88,11 @@ def test_an_interrupt_ends_a_paused_run(tmp_path: Path) -> None:
     assert trainer.update == 2, "the update under way is completed"
 
 
-def test_several_learners_pause_together(tmp_path: Path) -> None:
+def test_several_learners_pause_together(tmp_path: Path, family: str) -> None:
     path = tmp_path / PAUSE
     callback = PauseAfterFirstStep(path, path.unlink)
     ranks = make_ranks(2)
-    config = tiny_config("run.total_timesteps=384")
+    config = tiny_config(family, "run.total_timesteps=384")
     trainers = [
         Trainer(config, tmp_path, EventBus([callback] if rank.is_first else []), rank)
         for rank in ranks

@@ -47,9 +47,9 @@ def weights(trainer: Trainer) -> Weights:
     return {name: array.copy() for name, array in trainer.learner.network.weights().items()}
 
 
-def test_a_run_from_start_to_end(tmp_path: Path) -> None:
+def test_a_run_from_start_to_end(tmp_path: Path, family: str) -> None:
     witness = Witness()
-    trainer = tiny_trainer(tmp_path, "evaluation.interval=2", callbacks=[witness])
+    trainer = tiny_trainer(tmp_path, family, "evaluation.interval=2", callbacks=[witness])
     assert trainer.run() == "finished"
     assert (trainer.timestep, trainer.update) == (192, 3)
     assert len(witness.of(StepEnd)) == len(witness.of(EpochEnd)) == 3, "each rollout is learned"
@@ -62,9 +62,9 @@ def test_a_run_from_start_to_end(tmp_path: Path) -> None:
     assert (end.reason, end.progress.timestep) == ("finished", 192)
 
 
-def test_metrics_add_up(tmp_path: Path) -> None:
+def test_metrics_add_up(tmp_path: Path, family: str) -> None:
     witness = Witness()
-    tiny_trainer(tmp_path, "selfplay.rollout_plies=48", callbacks=[witness]).run()
+    tiny_trainer(tmp_path, family, "selfplay.rollout_plies=48", callbacks=[witness]).run()
     step = witness.of(StepEnd)[0]
     assert isinstance(step, StepEnd)
     metrics = step.metrics
@@ -86,11 +86,15 @@ def test_metrics_add_up(tmp_path: Path) -> None:
         (),
         ("selfplay.pool_share=0.5", "selfplay.pool_interval=1", "ppo.ema_decay=0.9"),
         ("ppo.epochs=2", "selfplay.shaping=0.5", "model.value_head=wdl", "ppo.ema_decay=0.5"),
+        ("ppo.mirror=true", "ppo.ema_decay=0.9", "ppo.ema_kl=0.1", "device.threads=2"),
         ("evaluation.interval=1",),
     ],
-    ids=["plain", "pool and average", "epochs and shaping", "with evaluations"],
+    ids=["plain", "pool and average", "epochs and shaping", "mirror and KL", "with evaluations"],
 )
-def test_a_resumed_run_is_the_same_bit_by_bit(tmp_path: Path, overrides: tuple[str, ...]) -> None:
+def test_a_resumed_run_is_the_same_bit_by_bit(
+    tmp_path: Path, family: str, overrides: tuple[str, ...]
+) -> None:
+    overrides = (family, *overrides)
     whole = tiny_trainer(tmp_path / "whole", *overrides)
     whole.run()
     first = tiny_trainer(tmp_path / "parts", *overrides)
@@ -107,8 +111,8 @@ def test_a_resumed_run_is_the_same_bit_by_bit(tmp_path: Path, overrides: tuple[s
         assert np.array_equal(value, weights(second)[name]), name
 
 
-def test_pool_games_are_learned_from_one_side_only(tmp_path: Path) -> None:
-    trainer = tiny_trainer(tmp_path, "selfplay.pool_share=0.5", "selfplay.mate_plies=0")
+def test_pool_games_are_learned_from_one_side_only(tmp_path: Path, family: str) -> None:
+    trainer = tiny_trainer(tmp_path, family, "selfplay.pool_share=0.5", "selfplay.mate_plies=0")
     trainer.train_step()
     learns = trainer.buffer.learns_policy
     turns = trainer.buffer.packed["turn"]
@@ -223,8 +227,10 @@ trainer.run()
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(tmp_path: Path) -> None:
-    overrides = ("run.total_timesteps=640", "checkpoint.keep=2")
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(
+    tmp_path: Path, family: str
+) -> None:
+    overrides = (family, "run.total_timesteps=640", "checkpoint.keep=2")
     whole = tiny_trainer(tmp_path / "whole", *overrides)
     whole.run()
     directory = tmp_path / "killed"
@@ -248,3 +254,26 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(tmp_pat
     assert checkpoint.timestep == 640
     for name, value in weights(whole).items():
         assert np.array_equal(value, checkpoint.state["model"][name]), name
+
+
+LEARNS = """
+import sys
+from pathlib import Path
+from tests.tiny import tiny_trainer
+trainer = tiny_trainer(Path(sys.argv[1]), "model.type=sparse")
+for _ in range(3):
+    trainer.train_step()
+print(trainer.learner.fingerprint)
+"""
+
+
+@pytest.mark.soak
+def test_a_run_that_compiled_its_kernels_can_be_resumed_bit_by_bit_too(tmp_path: Path) -> None:
+    """The first process compiles the kernels, the second one loads them."""
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "KEISEI_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", LEARNS, str(tmp_path / "run")]
+    compiled, loaded = (
+        subprocess.check_output(command, cwd=root, env=environment, text=True) for _ in range(2)
+    )
+    assert compiled == loaded

@@ -24,9 +24,9 @@ class Steps(Callback):
 
 
 @pytest.mark.slow
-def test_a_run_with_workers_and_its_resumption_without(tmp_path: Path) -> None:
+def test_a_run_with_workers_and_its_resumption_without(tmp_path: Path, family: str) -> None:
     steps = Steps()
-    trainer = tiny_trainer(tmp_path, *WORKERS, "run.total_timesteps=384", callbacks=[steps])
+    trainer = tiny_trainer(tmp_path, family, *WORKERS, "run.total_timesteps=384", callbacks=[steps])
     assert trainer.run() == "finished"
     assert trainer.timestep == 384
     assert [event.progress.timestep for event in steps.events] == [64 * n for n in range(1, 7)]
@@ -44,7 +44,7 @@ def test_a_run_with_workers_and_its_resumption_without(tmp_path: Path) -> None:
 
     checkpoint = load_newest(tmp_path / CHECKPOINTS)
     assert checkpoint is not None
-    alone = tiny_trainer(tmp_path, "run.total_timesteps=512", "selfplay.pool_share=0.25")
+    alone = tiny_trainer(tmp_path, family, "run.total_timesteps=512", "selfplay.pool_share=0.25")
     alone.restore(checkpoint)
     assert alone.timestep == 384
     assert alone.run() == "finished"
@@ -52,7 +52,7 @@ def test_a_run_with_workers_and_its_resumption_without(tmp_path: Path) -> None:
 
     checkpoint = load_newest(tmp_path / CHECKPOINTS)
     assert checkpoint is not None
-    again = tiny_trainer(tmp_path, *WORKERS, "run.total_timesteps=576")
+    again = tiny_trainer(tmp_path, family, *WORKERS, "run.total_timesteps=576")
     again.restore(checkpoint)
     assert again.run() == "finished"
     assert again.timestep == 576

@@ -45,7 +45,7 @@ def export_onnx(network: StoredNetwork) -> bytes:
         OnnxError: The model cannot be exported, or would predict something else.
     """
     onnx, _ = import_onnx()
-    model = build_model(network.config.model, network.spec.num_planes).eval()
+    model = build_model(network.config.model, network.spec).eval()
     load_weights(model, weight_tensors(network.weights))
     traced = _TracedModel(model)
     proto = onnx.ModelProto.FromString(_graph(traced, network.spec.num_planes))

@@ -1,5 +1,8 @@
 """`load_onnx`: a network from an ONNX file. Needs neither torch nor the run.
 
+The files of towers, whose inputs are planes, are read here; those of sparse networks, whose inputs
+are rows, in `keisei.network.onnx.sparse_onnx`.
+
 A file may come from a stranger. Nothing in it can run code: only operators of the ONNX standard are
 allowed, and no other file is read.
 """
@@ -7,12 +10,12 @@ allowed, and no other file is read.
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +29,21 @@ from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions, padded_width
 from keisei.system import read_bytes, usable_cpus
 
+if TYPE_CHECKING:
+    from keisei.network.onnx.sparse_onnx import SparseOnnxModel
+
 FORMAT_VERSION: Final = 1
 """Version of inputs, outputs and metadata. Files of other versions are refused."""
 
 PREFIX: Final = "keisei."
 """Prefix of the names of Keisei's metadata; other programs may add their own."""
+
+INPUTS: Final = "inputs"
+"""Name of the metadata that say what the inputs are: planes if missing, or `ROWS`."""
+
+ROWS: Final = "rows"
+NETWORK: Final = "network"
+"""Name of the metadata of a sparse network: `keisei.network.network_file.NetworkFacts` as JSON."""
 
 PLANES: Final = "planes"
 """Input ``[batch, planes, 9, 9]`` float32: what `FeatureSpec.encode` writes."""
@@ -86,19 +99,8 @@ class OnnxFacts(BaseModel):
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str]) -> Self:
-        """Parse the metadata of a file; raise `OnnxError` if they are not those of a network."""
-        named = {
-            name.removeprefix(PREFIX): text
-            for name, text in metadata.items()
-            if name.startswith(PREFIX)
-        }
-        if "format_version" not in named:
-            raise OnnxError("not a network of Keisei: keisei export writes such files")
-        if named["format_version"] != str(FORMAT_VERSION):
-            raise OnnxError(
-                f"format version {named['format_version']!r}, but this Keisei reads version "
-                f"{FORMAT_VERSION}"
-            )
+        """Parse the metadata of a file; raise `OnnxError` if they are not those of a tower."""
+        named = keisei_metadata(metadata)
         try:
             return cls.model_validate(named)
         except ValidationError as error:
@@ -125,7 +127,7 @@ class OnnxFacts(BaseModel):
         return spec
 
 
-SUFFIX: Final = ".onnx"
+ONNX_SUFFIX: Final = ".onnx"
 """Suffix of ONNX files."""
 
 BATCH: Final = 256
@@ -154,27 +156,12 @@ class OnnxModel:
     @property
     def name(self) -> str:
         """Run, step and kind, for people: ``quickstart@163840.onnx``."""
-        return f"{self.facts.run}@{self.facts.timestep}{SUFFIX}"
+        return f"{self.facts.run}@{self.facts.timestep}{ONNX_SUFFIX}"
 
     @property
     def identity(self) -> str:
         """Name and digest of the file; unique, whatever the metadata claim."""
         return f"{self.name}#{self.digest[:12]}"
-
-    @property
-    def temperature(self) -> float:
-        """Temperature of its policy in the evaluations of its run."""
-        return self.facts.temperature
-
-    @property
-    def mate_plies(self) -> int:
-        """Mates of up to this many plies are played by rule in the evaluations of its run."""
-        return self.facts.mate_plies
-
-    @property
-    def ply_limit(self) -> int:
-        """Ply at which games are drawn in the evaluations of its run."""
-        return self.facts.ply_limit
 
     @cached_property
     def _step(self) -> int | None:
@@ -203,7 +190,26 @@ class OnnxModel:
         return logits, values
 
 
-def load_onnx(path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel:
+def keisei_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return Keisei's own metadata of a file; raise `OnnxError` if it is not one of this format."""
+    named = {
+        name.removeprefix(PREFIX): text
+        for name, text in metadata.items()
+        if name.startswith(PREFIX)
+    }
+    if "format_version" not in named:
+        raise OnnxError("not a network of Keisei: keisei export writes such files")
+    if named["format_version"] != str(FORMAT_VERSION):
+        raise OnnxError(
+            f"format version {named['format_version']!r}, but this Keisei reads version "
+            f"{FORMAT_VERSION}"
+        )
+    return named
+
+
+def load_onnx(
+    path: Path, threads: int = 0, *, device: str = "cpu"
+) -> "OnnxModel | SparseOnnxModel":
     """Load a network that ``keisei export`` wrote.
 
     Args:
@@ -217,15 +223,32 @@ def load_onnx(path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel
     return onnx_model(read_bytes(path), path, threads, device=device)
 
 
-def onnx_model(data: bytes, path: Path, threads: int = 0, *, device: str = "cpu") -> OnnxModel:
+def onnx_model(
+    data: bytes, path: Path, threads: int = 0, *, device: str = "cpu"
+) -> "OnnxModel | SparseOnnxModel":
     """Load a network from the bytes of a file; errors name it `path`."""
     onnx, runtime = import_onnx()
     try:
-        facts = OnnxFacts.from_metadata(_checked_metadata(onnx, data))
+        metadata = _checked_metadata(onnx, data)
+        if keisei_metadata(metadata).get(INPUTS) == ROWS:
+            from keisei.network.network_file import NetworkFacts, NetworkFileError
+            from keisei.network.onnx.sparse_onnx import sparse_onnx_model
+
+            try:
+                network = NetworkFacts.from_json(keisei_metadata(metadata).get(NETWORK, ""))
+                return sparse_onnx_model(runtime, network, data, path, threads, device)
+            except NetworkFileError as error:
+                raise OnnxError(str(error)) from error
+        facts = OnnxFacts.from_metadata(metadata)
         spec = facts.spec
-        session = _new_session(runtime, data, threads, device)
+        session = new_session(runtime, data, threads, device)
         model = OnnxModel(path, facts, spec, hashlib.sha256(data).hexdigest(), session)
-        _require_predictions(model)
+        planes = np.zeros((2, *spec.shape), dtype=np.float32)
+        trial_run(
+            lambda: model._run(planes, np.zeros((2, 3), dtype=np.uint16)),
+            ["float32[2, 3]", "float32[2]"],
+            "two boards and three moves",
+        )
     except OnnxError as error:
         raise OnnxError(f"{path}: {error}") from error
     return model
@@ -293,7 +316,8 @@ def _messages(message: Any) -> Iterator[Any]:
                 yield from _messages(part)
 
 
-def _new_session(runtime: ModuleType, data: bytes, threads: int, device: str) -> Any:
+def new_session(runtime: ModuleType, data: bytes, threads: int, device: str) -> Any:
+    """Make a session of onnxruntime; raises `OnnxError` if it can't use the file or the device."""
     providers = choose_providers(device, runtime.get_available_providers())
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or usable_cpus()
@@ -311,16 +335,16 @@ def _new_session(runtime: ModuleType, data: bytes, threads: int, device: str) ->
     return session
 
 
-def _require_predictions(model: OnnxModel) -> None:
-    """Predict for two boards and three moves to check the shapes of the outputs."""
-    planes = np.zeros((2, *model.spec.shape), dtype=np.float32)
+def trial_run(
+    run: Callable[[], Sequence[npt.NDArray[np.float32]]], expected: list[str], inputs: str
+) -> None:
+    """Predict once to check types and shapes of the outputs; raises `OnnxError`."""
     try:
-        logits, values = model._run(planes, np.zeros((2, 3), dtype=np.uint16))
+        found = [f"{array.dtype}{list(array.shape)}" for array in run()]
     except Exception as error:  # its errors have no base of their own
         raise OnnxError(f"a trial prediction failed: {_in_one_line(error)}") from error
-    found = [f"{array.dtype}{list(array.shape)}" for array in (logits, values)]
-    if found != ["float32[2, 3]", "float32[2]"]:
-        raise OnnxError(f"for two boards and three moves it returns {' and '.join(found)}")
+    if found != expected:
+        raise OnnxError(f"for {inputs} it returns {' and '.join(found)}")
 
 
 def _log_softmax(

@@ -5,6 +5,7 @@ all threads, always in the same order, and `adam_step` moves the weights. Rows w
 keep their weights and moments, as in torch's ``SparseAdam``.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from keisei.network.sparse.forward import ZERO, SparseWeights
 from keisei.network.sparse.gradient import Gradient
-from keisei.shogi.jit import jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, jit, jit_inner, jit_math
 from keisei.shogi.position import Array
 
 BETA1: Final = 0.9
@@ -38,42 +39,53 @@ class AdamSettings(NamedTuple):
     """Weight decay times learning rate, decoupled as in AdamW."""
 
 
-@jit
 def reduce_gradients(
-    gradients: tuple[Gradient, ...], squares: npt.NDArray[np.float64], part: int, parts: int
+    gradients: Sequence[Gradient], squares: npt.NDArray[np.float64], part: int, parts: int
 ) -> None:
     """Add the gradients of all threads to the first one, for one of `parts` shares of the rows.
 
-    ``squares[part]`` gets the sum of the squares of the result.
+    ``squares[part]`` gets the sum of the squares of the result. The kernels take two gradients at a
+    time: one that took all of them would be compiled again for each number of threads.
     """
-    total = gradients[0]
-    for number in range(1, len(gradients)):
-        other = gradients[number]
-        _take_rows(
-            total.values.position_table,
-            total.position_marks,
-            other.values.position_table,
-            other.position_marks,
-            part,
-            parts,
-        )
-        _take_rows(
-            total.values.move_table,
-            total.move_marks,
-            other.values.move_table,
-            other.move_marks,
-            part,
-            parts,
-        )
-        if part == 0:
-            for target, source in zip(_layers(total.values), _layers(other.values)):  # noqa: B905
-                _take(target, source)
-    square = _squares_of_rows(total.values.position_table, total.position_marks, part, parts)
-    square += _squares_of_rows(total.values.move_table, total.move_marks, part, parts)
+    total, *others = gradients
+    for other in others:
+        take_gradient(total, other, part, parts)
+    squares[part] = sum_of_squares(total, part, parts)
+
+
+@jit
+def take_gradient(total: Gradient, other: Gradient, part: int, parts: int) -> None:
+    """Add one of `parts` shares of another thread's gradient to the total, and clear it there."""
+    _take_rows(
+        total.values.position_table,
+        total.position_marks,
+        other.values.position_table,
+        other.position_marks,
+        part,
+        parts,
+    )
+    _take_rows(
+        total.values.move_table,
+        total.move_marks,
+        other.values.move_table,
+        other.move_marks,
+        part,
+        parts,
+    )
     if part == 0:
-        for layer in _layers(total.values):
+        for target, source in zip(_layers(total.values), _layers(other.values)):  # noqa: B905
+            _take(target, source)
+
+
+@jit
+def sum_of_squares(gradient: Gradient, part: int, parts: int) -> float:
+    """Return the sum of the squares of one of `parts` shares of a gradient."""
+    square = _squares_of_rows(gradient.values.position_table, gradient.position_marks, part, parts)
+    square += _squares_of_rows(gradient.values.move_table, gradient.move_marks, part, parts)
+    if part == 0:
+        for layer in _layers(gradient.values):
             square += _square(layer)
-    squares[part] = square
+    return square
 
 
 @jit_inner
@@ -237,9 +249,9 @@ def _move(
     rate: float,
     settings: AdamSettings,
 ) -> None:
-    scale, keep = np.float32(settings.scale), np.float32(1.0 - settings.decay)
-    new1, new2 = np.float32(1.0 - BETA1), np.float32(1.0 - settings.beta2)
-    step, epsilon = np.float32(rate), np.float32(settings.epsilon)
+    scale, keep = float32(settings.scale), float32(1.0 - settings.decay)
+    new1, new2 = float32(1.0 - BETA1), float32(1.0 - settings.beta2)
+    step, epsilon = float32(rate), float32(settings.epsilon)
     for j in range(len(weights)):
         slope = gradient[j] * scale
         means[j] += new1 * (slope - means[j])

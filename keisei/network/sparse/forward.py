@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.shogi.attack_maps import AttackMaps
-from keisei.shogi.jit import int64, jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, int64, jit, jit_inner, jit_math
 from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE, write_move_rows
 from keisei.shogi.packed import unpack
 from keisei.shogi.position import Array, Record, Records, new_positions
@@ -31,8 +31,8 @@ from keisei.shogi.row_numbering import RowSpec
 
 Floats = npt.NDArray[np.float32]
 
-ZERO: Final = np.float32(0.0)
-ONE: Final = np.float32(1.0)
+ZERO: Final = float32(0.0)
+ONE: Final = float32(1.0)
 BLOCK: Final = 4
 """Sizes of layers are multiples of this: loops take as many rows of a matrix at a time."""
 
@@ -91,7 +91,8 @@ class Workspace(NamedTuple):
     hidden: Floats  # [U], clipped
     context: Floats  # [2 D]
     features: Floats  # [593, 2 D]: sums of the rows of each move
-    logits: Floats  # [593]
+    logits: Floats  # [593], then log-probabilities
+    probabilities: Floats  # [593]
 
     @classmethod
     def of(
@@ -128,6 +129,7 @@ class Workspace(NamedTuple):
             floats(hidden),
             floats(context),
             floats(MAX_LEGAL_MOVES, context),
+            floats(MAX_LEGAL_MOVES),
             floats(MAX_LEGAL_MOVES),
         )
 
@@ -269,7 +271,7 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
         accumulators[j] = min(max(accumulators[j], ZERO), ONE)
     accumulators[0] = linear
     _multiply(weights.hidden_weight, weights.hidden_bias, accumulators, hidden)
-    value = weights.value_bias[0] + linear
+    value: float = weights.value_bias[0] + linear
     for j in range(len(hidden)):
         hidden[j] = min(max(hidden[j], ZERO), ONE)
         value += hidden[j] * weights.value_weight[j]
@@ -277,11 +279,11 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
     return value
 
 
-@jit_inner
+@jit_math
 def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
     """Return the raw value (before tanh) of the position whose rows are in `work`.
 
-    ``work.logits`` gets the log-probabilities of its `count` legal moves.
+    ``work.logits`` and ``work.probabilities`` get the policy of its `count` legal moves.
     """
     value = evaluate(weights, work)
     start = 0
@@ -291,13 +293,13 @@ def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
             weights, work.move_rows, start, stop, work.context, work.features[index]
         )
         start = stop
-    log_softmax(work.logits, count)
+    log_softmax(work.logits, work.probabilities, count)
     return value
 
 
 @jit_inner
-def log_softmax(logits: Array, count: int) -> None:
-    """Replace ``logits[:count]`` by log-probabilities."""
+def log_softmax(logits: Array, probabilities: Array, count: int) -> None:
+    """Replace ``logits[:count]`` by log-probabilities, and write the probabilities."""
     if count == 0:
         return
     top = logits[0]
@@ -305,10 +307,13 @@ def log_softmax(logits: Array, count: int) -> None:
         top = max(top, logits[index])
     total = ZERO
     for index in range(count):
-        total += np.exp(logits[index] - top)
-    shift = top + np.log(total)
+        logits[index] -= top
+        probabilities[index] = np.exp(logits[index])
+        total += probabilities[index]
+    shift, share = np.log(total), ONE / total
     for index in range(count):
         logits[index] -= shift
+        probabilities[index] *= share
 
 
 @jit

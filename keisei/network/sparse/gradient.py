@@ -22,7 +22,7 @@ from keisei.network.sparse.forward import (
     set_up,
     write_rows,
 )
-from keisei.shogi.jit import jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, jit, jit_inner, jit_math
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Records
 
@@ -171,7 +171,7 @@ def add_gradient(
         raw_value = forward(weights, work, count)
         sums[VALUE_LOSS] += _value_loss(raw_value, samples.returns[sample])
         # The derivative of the cross-entropy does not vanish where tanh is flat.
-        slope = np.float32(settings.value_scale) * (np.tanh(raw_value) - samples.returns[sample])
+        slope = float32(settings.value_scale) * (np.tanh(raw_value) - samples.returns[sample])
         for j in range(len(scratch.context)):
             scratch.context[j] = ZERO
         if samples.learns_policy[sample]:
@@ -194,7 +194,8 @@ def add_gradient(
 def _value_loss(raw_value: float, outcome: float) -> float:
     """Cross-entropy of winning chances: ``(1 + tanh(raw_value)) / 2`` and ``(1 + outcome) / 2``."""
     twice = 2.0 * raw_value
-    return max(twice, 0.0) + np.log1p(np.exp(-abs(twice))) - (1.0 + outcome) * raw_value
+    softplus: float = max(twice, 0.0) + np.log1p(np.exp(-abs(twice)))
+    return softplus - (1.0 + outcome) * raw_value
 
 
 @jit_inner
@@ -215,10 +216,10 @@ def _surrogate_slope(
         sums[CLIPPED] += 1.0
     if not is_pushed:
         return ZERO
-    return np.float32(-settings.policy_scale * advantage * ratio)
+    return float32(-settings.policy_scale * advantage * ratio)
 
 
-@jit_inner
+@jit_math
 def _policy_backward(
     weights: SparseWeights,
     work: Workspace,
@@ -232,21 +233,19 @@ def _policy_backward(
     """Add the derivatives of the moves' rows, and write those of the context into `scratch`."""
     entropy, kl = ZERO, ZERO
     for k in range(count):
-        log_prob = work.logits[k]
-        probability = np.exp(log_prob)
+        log_prob, probability = work.logits[k], work.probabilities[k]
         entropy -= probability * log_prob
         if settings.ema_kl_weight > 0.0:
             kl += probability * (log_prob - scratch.reference[k])
     gradient.sums[ENTROPY] += entropy
     gradient.sums[EMA_KL] += kl
-    entropy_weight = np.float32(settings.entropy_weight * settings.policy_scale)
-    kl_weight = np.float32(settings.ema_kl_weight * settings.policy_scale)
-    negligible = np.float32(settings.negligible * settings.policy_scale)
+    entropy_weight = float32(settings.entropy_weight * settings.policy_scale)
+    kl_weight = float32(settings.ema_kl_weight * settings.policy_scale)
+    negligible = float32(settings.negligible * settings.policy_scale)
     start = 0
     for k in range(count):
         stop = work.move_ends[k]
-        log_prob = work.logits[k]
-        probability = np.exp(log_prob)
+        log_prob, probability = work.logits[k], work.probabilities[k]
         slope = probability * (entropy_weight * (log_prob + entropy) - slope_chosen)
         if settings.ema_kl_weight > 0.0:
             slope += kl_weight * probability * (log_prob - scratch.reference[k] - kl)
@@ -309,22 +308,28 @@ def _trunk_backward(
         values.context_bias[j] += by_context[j]
     for i in range(len(hidden)):
         activation = hidden[i]
-        values.value_weight[i] += slope * activation
-        passed = slope * weights.value_weight[i]
-        for j in range(len(by_context)):
-            values.context_weight[i, j] += activation * by_context[j]
-        for j in range(len(by_context)):
-            passed += by_context[j] * weights.context_weight[i, j]
-        by_hidden[i] = passed if ZERO < activation < ONE else ZERO
-        values.hidden_bias[i] += by_hidden[i]
+        by_hidden[i] = ZERO
+        if activation > ZERO:  # half of all units are silent, and then nothing passes either
+            values.value_weight[i] += slope * activation
+            for j in range(len(by_context)):
+                values.context_weight[i, j] += activation * by_context[j]
+        if ZERO < activation < ONE:
+            passed = slope * weights.value_weight[i]
+            for j in range(len(by_context)):
+                passed += by_context[j] * weights.context_weight[i, j]
+            by_hidden[i] = passed
+            values.hidden_bias[i] += passed
     for i in range(len(accumulators)):
         activation = accumulators[i]
-        for j in range(len(hidden)):
-            values.hidden_weight[i, j] += activation * by_hidden[j]
-        passed = ZERO
-        for j in range(len(hidden)):
-            passed += by_hidden[j] * weights.hidden_weight[i, j]
-        by_accumulators[i] = passed if i == 0 or ZERO < activation < ONE else ZERO
+        by_accumulators[i] = ZERO
+        if activation > ZERO or i == 0:
+            for j in range(len(hidden)):
+                values.hidden_weight[i, j] += activation * by_hidden[j]
+        if ZERO < activation < ONE or i == 0:
+            passed = ZERO
+            for j in range(len(hidden)):
+                passed += by_hidden[j] * weights.hidden_weight[i, j]
+            by_accumulators[i] = passed
     by_accumulators[0] += slope
     for j in range(len(accumulators)):
         values.position_bias[j] += by_accumulators[j]

@@ -1,6 +1,6 @@
 """`SparseNetwork`: the sparse network as a `Network`, as the rest of Keisei calls it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Self
 
 import numpy as np
@@ -8,7 +8,14 @@ import numpy.typing as npt
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
 from keisei.constants import MAX_LEGAL_MOVES
-from keisei.errors import ModelError, WeightsError
+from keisei.errors import DeviceError, WeightsError
+from keisei.network.description import (
+    TYPICAL_LEGAL_MOVES,
+    Description,
+    InputGroup,
+    InputTable,
+    Part,
+)
 from keisei.network.predictor import Prediction, Weights
 from keisei.network.sparse.forward import PluginRows, Rows, SparseWeights, Workspace, predict
 from keisei.shogi.features import FeatureSpec, feature_spec
@@ -35,13 +42,14 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
     )
 
 
-def require_cpu(device: DeviceConfig) -> None:
-    """Raise `ModelError` if the settings ask for a device that the sparse network can't use."""
+def require_cpu(device: DeviceConfig) -> str:
+    """Return ``cpu``, or raise `DeviceError` if the settings ask for another device."""
     if device.device not in ("auto", "cpu"):
-        raise ModelError(
+        raise DeviceError(
             f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
             "or model.type=resnet for a network that uses GPUs"
         )
+    return "cpu"
 
 
 class SparseNetwork:
@@ -83,8 +91,7 @@ class SparseNetwork:
         cls, model: ModelConfig, spec: FeatureSpec, *, threads: int, seed: int
     ) -> "SparseNetwork":
         """Make a network with random weights."""
-        position_spec = row_spec("position", model.position_rows)
-        move_spec = row_spec("move", model.move_rows)
+        position_spec, move_spec = sparse_specs(model)
         arrays = initial_weights(model, position_spec.num_rows, move_spec.num_rows, seed)
         return cls(arrays, position_spec, move_spec, spec, threads=threads)
 
@@ -193,6 +200,68 @@ class SparseNetwork:
             stop,
         )
         self._workspaces.append(work)
+
+
+TYPICAL_POSITION_ROWS: Final = 100
+"""Rows that hold in a position of a game's middle: a typical number."""
+
+TYPICAL_MOVE_ROWS: Final = 8
+"""Rows that hold for a legal move: a typical number."""
+
+
+def describe_sparse(config: AppConfig) -> Description:
+    """Describe the sparse network of a configuration, without allocating its weights."""
+    model = config.model
+    specs = sparse_specs(model)
+    positions, moves = (spec.num_rows for spec in specs)
+    accumulators, hidden, context = model.accumulators, model.hidden, model.context
+    # Adding a row costs one addition per number; the linear accumulator goes into the value as it
+    # is. One half of a move's features is multiplied with the context, the other half weighted.
+    per_move = TYPICAL_MOVE_ROWS * context + context // 2
+    parts = (
+        Part("position table", positions * accumulators, TYPICAL_POSITION_ROWS * accumulators),
+        Part("accumulator bias", accumulators, 0),
+        Part("hidden", (accumulators + 1) * hidden, accumulators * hidden),
+        Part("value", hidden + 1, hidden),
+        Part("policy context", (hidden + 1) * context, hidden * context),
+        Part("move table", moves * context, TYPICAL_LEGAL_MOVES * per_move),
+        Part("move weight", context // 2, TYPICAL_LEGAL_MOVES * context // 2),
+    )
+    tables = tuple(
+        InputTable(f"{spec.table} rows", "rows", tuple(_row_groups(spec))) for spec in specs
+    )
+    return Description(SparseNetwork.__name__, tables, parts)
+
+
+def _row_groups(spec: RowSpec) -> Iterator[InputGroup]:
+    first = 0
+    for group in spec.groups:
+        axes = " x ".join(f"{axis.name} {axis.size}" for axis in group.axes)
+        yield InputGroup(group.name, first, group.num_rows, axes)
+        first += group.num_rows
+
+
+def sparse_specs(model: ModelConfig) -> tuple[RowSpec, RowSpec]:
+    """Return the rows of the position table and of the move table."""
+    return row_spec("position", model.position_rows), row_spec("move", model.move_rows)
+
+
+def weight_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights, by name, without allocating them."""
+    position_spec, move_spec = sparse_specs(model)
+    accumulators, hidden, context = model.accumulators, model.hidden, model.context
+    return {
+        "position_table": (position_spec.num_rows, accumulators),
+        "position_bias": (accumulators,),
+        "hidden_weight": (accumulators, hidden),
+        "hidden_bias": (hidden,),
+        "value_weight": (hidden,),
+        "value_bias": (1,),
+        "context_weight": (hidden, context),
+        "context_bias": (context,),
+        "move_table": (move_spec.num_rows, context),
+        "move_weight": (context // 2,),
+    }
 
 
 def initial_weights(

@@ -1,76 +1,33 @@
 """`describe_model`: the parts of a model with their parameters and multiplications."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from keisei.config_schema import AppConfig
 from keisei.constants import BOARD_SIZE
+from keisei.network.description import (
+    TYPICAL_LEGAL_MOVES,
+    Description,
+    InputGroup,
+    InputTable,
+    Part,
+)
+from keisei.network.model_factory import build_model
 from keisei.network.towers.model import ActorCritic
-from keisei.shogi.features import FeatureSpec
-
-COUNTED_LEGAL_MOVES: Final = 80
-"""Legal moves of the position that multiplications are counted for: a typical number."""
+from keisei.shogi.features import FeatureSpec, feature_spec
 
 FLOPS_PER_MAC: Final = 2
 
 
-@dataclass(frozen=True)
-class InputGroup:
-    """Input planes of one feature."""
-
-    feature: str
-    first: int
-    planes: int
-
-
-@dataclass(frozen=True)
-class Part:
-    """A layer, a block or a head."""
-
-    name: str
-    parameters: int
-    macs: int
-    """Multiply-accumulate operations for one position, in convolutions and matrix products."""
-
-
-@dataclass(frozen=True)
-class Description:
-    """Input planes and parts of a model."""
-
-    model: str
-    """Name of its class."""
-
-    inputs: tuple[InputGroup, ...]
-    parts: tuple[Part, ...]
-
-    @property
-    def in_planes(self) -> int:
-        """Number of input planes."""
-        return sum(group.planes for group in self.inputs)
-
-    @property
-    def parameters(self) -> int:
-        """Number of parameters."""
-        return sum(part.parameters for part in self.parts)
-
-    @property
-    def macs(self) -> int:
-        """Multiply-accumulate operations for one position."""
-        return sum(part.macs for part in self.parts)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Description as plain values, for JSON."""
-        totals = {
-            "in_planes": self.in_planes,
-            "parameters": self.parameters,
-            "macs_per_position": self.macs,
-        }
-        return asdict(self) | totals
+def describe_tower(config: AppConfig) -> Description:
+    """Describe the tower of a configuration."""
+    features = feature_spec(config.env.input_features)
+    return describe_model(build_model(config.model, features), features)
 
 
 def describe_model(model: ActorCritic, features: FeatureSpec) -> Description:
@@ -80,7 +37,8 @@ def describe_model(model: ActorCritic, features: FeatureSpec) -> Description:
         Part(name, sum(p.numel() for p in parameters), macs.get(name, 0))
         for name, parameters in _parameters_by_part(model)
     )
-    return Description(type(model).__name__, tuple(_inputs(features)), parts)
+    planes = InputTable("input", "planes", tuple(_inputs(features)))
+    return Description(type(model).__name__, (planes,), parts)
 
 
 def _inputs(features: FeatureSpec) -> Iterator[InputGroup]:
@@ -107,7 +65,7 @@ def _parameters_by_part(model: ActorCritic) -> Iterator[tuple[str, list[nn.Param
 def _macs(model: ActorCritic) -> dict[str, int]:
     device = next(model.parameters()).device
     planes = torch.zeros(1, model.in_planes, BOARD_SIZE, BOARD_SIZE, device=device)
-    legal = torch.zeros(1, COUNTED_LEGAL_MOVES, dtype=torch.int64, device=device)
+    legal = torch.zeros(1, TYPICAL_LEGAL_MOVES, dtype=torch.int64, device=device)
     counter = FlopCounterMode(display=False)
     # Fused attention is not counted on every device, its plain form is.
     with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), counter:

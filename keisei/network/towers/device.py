@@ -188,6 +188,11 @@ def choose_compute(config: DeviceConfig) -> Compute:
     )
 
 
+def tower_device(config: DeviceConfig) -> str:
+    """Return the device that a tower computes on; raises what `choose_compute` raises."""
+    return str(choose_compute(config).device)
+
+
 def choose_device(name: str) -> torch.device:
     """Return the device of this name; ``auto``: CUDA, else MPS, else the CPU.
 

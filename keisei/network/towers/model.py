@@ -4,7 +4,7 @@ The types of trunk are in `resnet` and `transformer`.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 import torch
@@ -39,11 +39,18 @@ class Trunk(nn.Module):
     """Body of a model: maps planes ``[B, C, 9, 9]`` to features of squares ``[B, 81, W]``.
 
     Model types differ in their trunks; the heads are the same for all. The arguments are the number
-    of planes, depth and width of the tower, the squeeze-and-excitation ratio, and the activation.
+    of planes, depth and width of the tower, the squeeze-and-excitation ratio, the activation, and
+    the indices of the planes that are constant over the board.
     """
 
     input_weight: ClassVar[str]
     """Name of the parameter that reads the planes; they are its dimension 1."""
+
+    constant_weight: ClassVar[str] = "constants.weight"
+    """Name of the parameter that reads `constant_planes` instead, if there are any."""
+
+    constant_planes: tuple[int, ...] = ()
+    """Planes that are read as one value each (`plane_split`)."""
 
     width: int
     """W: number of features of a square."""
@@ -347,6 +354,7 @@ class ActorCritic(nn.Module):
         policy_width: int,
         value_head: str,
         value_width: int,
+        constant_planes: Sequence[int] = (),
     ) -> None:
         super().__init__()
         require_positive(
@@ -360,7 +368,9 @@ class ActorCritic(nn.Module):
         policy_type = POLICY_HEADS[require_choice("policy head", policy_head, POLICY_HEADS)]
         value_type = VALUE_HEADS[require_choice("value head", value_head, VALUE_HEADS)]
         self.in_planes = in_planes
-        self.trunk = self.trunk_type(in_planes, tower_depth, tower_width, se_ratio, activation)
+        self.trunk = self.trunk_type(
+            in_planes, tower_depth, tower_width, se_ratio, activation, constant_planes
+        )
         self.policy = policy_type(self.trunk.width, policy_width, activation)
         self.value = value_type(self.trunk.width, value_width, activation)
 
@@ -396,6 +406,11 @@ class ActorCritic(nn.Module):
     def input_weight(self) -> str:
         """Name of the parameter that reads the planes; its dimension 1 counts them."""
         return f"trunk.{self.trunk.input_weight}"
+
+    @property
+    def constant_weight(self) -> str:
+        """Name of the parameter that reads planes that are constant over the board, if any are."""
+        return f"trunk.{self.trunk.constant_weight}"
 
     def __getstate__(self) -> dict[str, Any]:
         # Compiled code belongs to this object: copies and pickles are not compiled.

@@ -1,5 +1,7 @@
 """`ActorCriticResTower`: a tower of residual blocks of 3x3 convolutions."""
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 
 from keisei.network.towers.model import (
@@ -11,10 +13,13 @@ from keisei.network.towers.model import (
     make_activation,
     start,
 )
+from keisei.network.towers.plane_split import PlaneSplit
 
 
 class ResTower(Trunk):
     """A convolution, then `depth` residual blocks of `width` channels.
+
+    Planes that are constant over the board go through a linear layer instead of the convolution.
 
     There is no batch normalisation: the output for a position would depend on the others of its
     batch, and differ between acting and learning. Instead each block starts close to the identity
@@ -24,11 +29,21 @@ class ResTower(Trunk):
     input_weight = "stem.weight"
 
     def __init__(
-        self, in_planes: int, depth: int, width: int, se_ratio: float, activation: str
+        self,
+        in_planes: int,
+        depth: int,
+        width: int,
+        se_ratio: float,
+        activation: str,
+        constant_planes: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.width = width
-        self.stem = _conv3x3(in_planes, width, BEFORE_ACTIVATION)
+        self.split = PlaneSplit(in_planes, constant_planes)
+        self.constant_planes = self.split.constant
+        gain = BEFORE_ACTIVATION * self.split.varying_gain
+        self.stem = _conv3x3(len(self.split.varying), width, gain)
+        self.constants = self.split.constant_layer(width, BEFORE_ACTIVATION)
         self.activation = make_activation(activation)
         self.blocks = nn.Sequential(
             *(ResidualBlock(width, se_ratio, activation) for _ in range(depth))
@@ -36,7 +51,10 @@ class ResTower(Trunk):
 
     def forward(self, planes: Tensor) -> Tensor:
         """Compute features of squares ``[B, 81, W]`` from planes ``[B, C, 9, 9]``."""
-        board: Tensor = self.blocks(self.activation(self.stem(planes)))
+        board: Tensor = self.stem(self.split.varying_planes(planes))
+        if self.constants is not None:
+            board = board + self.constants(self.split.constant_values(planes))[:, :, None, None]
+        board = self.blocks(self.activation(board))
         return board.flatten(2).transpose(1, 2)
 
 

@@ -26,7 +26,7 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "TorchPredictor":
     """Build a tower with random weights, on its device, compiled if the settings say so."""
     spec = feature_spec(config.env.input_features)
     compute = choose_compute(device)
-    model = compute.prepare(build_model(config.model, spec.num_planes)).eval()
+    model = compute.prepare(build_model(config.model, spec)).eval()
     return TorchPredictor(compute.compiled(model), compute, spec)
 
 

@@ -1,5 +1,6 @@
 """`SquareTransformer`: a transformer whose tokens are the 81 squares."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import torch
@@ -17,6 +18,7 @@ from keisei.network.towers.model import (
     make_activation,
     start,
 )
+from keisei.network.towers.plane_split import PlaneSplit
 
 ATTENTION_HEADS: Final = 4
 FEED_FORWARD_RATIO: Final = 2
@@ -38,7 +40,13 @@ class TransformerTower(Trunk):
     input_weight = "stem.weight"
 
     def __init__(
-        self, in_planes: int, depth: int, width: int, se_ratio: float, activation: str
+        self,
+        in_planes: int,
+        depth: int,
+        width: int,
+        se_ratio: float,
+        activation: str,
+        constant_planes: Sequence[int] = (),
     ) -> None:
         if width % ATTENTION_HEADS:
             raise ModelError(
@@ -47,8 +55,11 @@ class TransformerTower(Trunk):
             )
         super().__init__()
         self.width = width
-        self.stem = nn.Linear(in_planes, width)
-        start(self.stem, 1.0)
+        self.split = PlaneSplit(in_planes, constant_planes)
+        self.constant_planes = self.split.constant
+        self.stem = nn.Linear(len(self.split.varying), width)
+        start(self.stem, self.split.varying_gain)
+        self.constants = self.split.constant_layer(width, 1.0)
         self.place = nn.Parameter(torch.randn(NUM_SQUARES, width) * POSITION_SCALE)
         self.blocks = nn.Sequential(
             *(TransformerLayer(width, se_ratio, activation) for _ in range(depth))
@@ -58,7 +69,10 @@ class TransformerTower(Trunk):
 
     def forward(self, planes: Tensor) -> Tensor:
         """Compute features of squares ``[B, 81, W]`` from planes ``[B, C, 9, 9]``."""
-        squares = self.stem(planes.flatten(2).transpose(1, 2)) + self.place
+        varying = self.split.varying_planes(planes)
+        squares = self.stem(varying.flatten(2).transpose(1, 2)) + self.place
+        if self.constants is not None:
+            squares = squares + self.constants(self.split.constant_values(planes))[:, None]
         result: Tensor = self.norm(self.blocks(squares))
         return result
 

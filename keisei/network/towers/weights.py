@@ -9,6 +9,7 @@ from torch import Tensor
 from keisei.errors import WeightsError
 from keisei.network.predictor import Weights
 from keisei.network.towers.model import ActorCritic
+from keisei.shogi.features import FeatureSpec
 
 MAX_LISTED_NAMES = 8
 """Names that an error lists before it says how many more there are."""
@@ -26,8 +27,8 @@ def load_weights(
     model: ActorCritic,
     state: Mapping[str, Tensor],
     *,
-    planes_from: Sequence[str] | None = None,
-    planes_to: Sequence[str] | None = None,
+    features_from: FeatureSpec | None = None,
+    features_to: FeatureSpec | None = None,
 ) -> list[str]:
     """Copy the weights of `state` into `model`; return notes about what had to be adapted.
 
@@ -37,26 +38,47 @@ def load_weights(
     Args:
         model: gets the weights; unchanged if they do not fit.
         state: as from ``state_dict``.
-        planes_from: names of the planes that `state` reads (`FeatureSpec.plane_names`).
-        planes_to: names of the planes that `model` reads. Planes are matched by name if both are
-            given, by position otherwise.
+        features_from: the planes that `state` reads.
+        features_to: the planes that `model` reads. Planes are matched by name if both are given,
+            by position otherwise.
 
     Raises:
         WeightsError: The weights do not fit; the message names the tensor and both shapes.
     """
-    own = model.state_dict()
-    _require_same_names(own, state)
-    adapted = dict(state)
-    name = model.input_weight
-    adapted[name], notes = _with_planes(name, state[name], own[name], planes_from, planes_to)
+    wanted, given = model.state_dict(), dict(state)
+    own_names, constants = list(wanted), model.constant_weight
+    if features_from is not None and features_to is not None:
+        for here, there in ((wanted, given), (given, wanted)):
+            if constants in there and constants not in here:
+                here[constants] = there[constants][:, :0]  # it reads no such planes
+    _require_same_names(wanted, given)
+    splits = constants in wanted
+    adapted, notes = dict(given), list[str]()
+    for name in (model.input_weight, constants) if splits else (model.input_weight,):
+        planes_from, planes_to = (
+            _planes_read(features, splits=splits, constant=name == constants)
+            for features in (features_from, features_to)
+        )
+        adapted[name], changes = _with_planes(
+            name, given[name], wanted[name], planes_from, planes_to
+        )
+        notes += changes
     for name, tensor in adapted.items():
-        if tensor.shape != own[name].shape:
+        if tensor.shape != wanted[name].shape:
             raise WeightsError(
-                f"{name}: the weights have shape {_shape(state[name])}, the model needs "
-                f"{_shape(own[name])}"
+                f"{name}: the weights have shape {_shape(given[name])}, the model needs "
+                f"{_shape(wanted[name])}"
             )
-    model.load_state_dict(adapted)
+    model.load_state_dict({name: adapted[name] for name in own_names})
     return notes
+
+
+def _planes_read(features: FeatureSpec | None, *, splits: bool, constant: bool) -> list[str] | None:
+    """Names of the planes that the layer of constant planes reads, or that of the others."""
+    if features is None:
+        return None
+    chosen = set(features.constant_planes) if splits else set()
+    return [name for i, name in enumerate(features.plane_names) if (i in chosen) is constant]
 
 
 def _require_same_names(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
@@ -86,8 +108,8 @@ def _with_planes(
     if planes_from is None or planes_to is None:
         planes_from = [f"plane {i}" for i in range(before)]
         planes_to = [f"plane {i}" for i in range(after)]
-    _require_length(name, "planes_from", planes_from, before)
-    _require_length(name, "planes_to", planes_to, after)
+    _require_length(name, "features_from", planes_from, before)
+    _require_length(name, "features_to", planes_to, after)
     if list(planes_from) == list(planes_to):
         return weight, []
     place = {plane: i for i, plane in enumerate(planes_from)}
@@ -108,7 +130,8 @@ def _with_planes(
 def _require_length(name: str, argument: str, planes: Sequence[str], number: int) -> None:
     if len(planes) != number or len(set(planes)) != number:
         raise WeightsError(
-            f"{name} reads {number} planes, but {argument} has {len(set(planes))} different names"
+            f"{name} reads {number} planes, but {argument} has {len(planes)} for it, "
+            f"{len(set(planes))} different ones"
         )
 
 

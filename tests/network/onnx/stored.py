@@ -13,8 +13,8 @@ from tests.network.towers.samples import SMALL
 
 
 def stored_network(features: str = "core46", **settings: object) -> StoredNetwork:
-    """A network with opinions: its weights are far from where they start."""
-    torch.manual_seed(0)
+    """A network with opinions: its weights are far from where they start, its values are not 1."""
+    torch.manual_seed(2)
     config = AppConfig.model_validate(
         {
             "model": SMALL | settings,
@@ -22,9 +22,9 @@ def stored_network(features: str = "core46", **settings: object) -> StoredNetwor
             "evaluation": {"temperature": 0.5, "mate_plies": 3, "ply_limit": 300},
         }
     )
-    model = build_model(config.model, feature_spec(features).num_planes)
+    model = build_model(config.model, feature_spec(features))
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=0.2)
+            parameter.add_(torch.randn_like(parameter), alpha=0.13)
     path = Path("runs", "mine", "checkpoints", "step-000000000192")
-    return StoredNetwork(path, model_weights(model), config, 192, "ab" * 32)
+    return StoredNetwork(path, model_weights(model), config, 192, "ab" * 32, "mine")

@@ -15,7 +15,7 @@ from keisei.constants import MOVE_BUFFER
 from keisei.network import model_factory as factory
 from keisei.network.loading import device_config
 from keisei.network.onnx.onnx_export import export_onnx
-from keisei.network.onnx.onnx_model import BATCH, OnnxError, load_onnx, onnx_model
+from keisei.network.onnx.onnx_model import BATCH, OnnxError, OnnxModel, load_onnx, onnx_model
 from keisei.network.towers.model import ActorCritic, ModelOutput
 from keisei.network.towers.resnet import ActorCriticResTower
 from keisei.shogi.features import feature_spec
@@ -96,7 +96,8 @@ def test_what_the_file_says_about_itself(tmp_path: Path) -> None:
     model = load_onnx(path, threads=1)
     assert model.name == "mine@192.onnx"
     assert model.identity.startswith("mine@192.onnx#")
-    assert (model.temperature, model.mate_plies, model.ply_limit) == (0.5, 3, 300)
+    assert (model.facts.temperature, model.facts.mate_plies, model.facts.ply_limit) == (0.5, 3, 300)
+    assert isinstance(model, OnnxModel)
     assert model.spec is feature_spec("core46+check")
     assert model.facts.weights_sha256 == "ab" * 32
     assert model.facts.keisei_version == __version__

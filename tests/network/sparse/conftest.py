@@ -1,7 +1,6 @@
 """What the tests of sparse networks share."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +20,9 @@ def plugins() -> Iterator[None]:
     is_drop = Axis("drop", ("board move", "drop"))
 
     @register_rows("position", "mover_pawns", [pawns], "number of the mover's pawns")
-    def mover_pawns(positions: Positions) -> npt.NDArray[Any]:
+    def mover_pawns(positions: Positions) -> npt.NDArray[np.int64]:
         board: npt.NDArray[np.uint8] = positions.packed.board
-        pawns: npt.NDArray[Any] = np.sum(board == 1, axis=1, keepdims=True)
-        return pawns
+        return np.asarray(np.count_nonzero(board == 1, axis=1)[:, None], dtype=np.int64)
 
     @register_rows("move", "drops", [is_drop], "whether a move is a drop")
     def drops(positions: Positions) -> npt.NDArray[np.int8]:

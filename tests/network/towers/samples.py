@@ -15,7 +15,13 @@ MODEL_TYPES = ("resnet", "transformer")
 POLICY_HEADS = ("from_to", "flat")
 VALUE_HEADS = ("tanh", "wdl")
 
-SMALL = {"tower_depth": 2, "tower_width": 16, "policy_width": 8, "value_width": 8}
+SMALL = {
+    "type": "resnet",
+    "tower_depth": 2,
+    "tower_width": 16,
+    "policy_width": 8,
+    "value_width": 8,
+}
 
 
 class Positions(NamedTuple):
@@ -42,4 +48,4 @@ def positions(number: int, features: str = "core46", *, plies: int = 40) -> Posi
 
 def small_model(features: str = "core46", **settings: object) -> ActorCritic:
     config = ModelConfig.model_validate(SMALL | settings)
-    return build_model(config, feature_spec(features).num_planes)
+    return build_model(config, feature_spec(features))

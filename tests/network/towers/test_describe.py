@@ -26,16 +26,18 @@ def test_no_parameter_is_left_out(model_type: str, policy_head: str) -> None:
     model = small_model("core46+all", type=model_type, policy_head=policy_head)
     description = describe_model(model, feature_spec("core46+all"))
     assert description.parameters == sum(p.numel() for p in model.parameters())
-    assert description.in_planes == model.in_planes == 132
+    (planes,) = description.inputs
+    assert planes.size == model.in_planes == 168
     names = [part.name for part in description.parts]
     assert names[-2:] == ["policy", "value"]
-    assert {"trunk.stem", "trunk.blocks.0", "trunk.blocks.1"} < set(names)
+    assert {"trunk.stem", "trunk.constants", "trunk.blocks.0", "trunk.blocks.1"} < set(names)
 
 
 def test_multiplications_are_those_of_the_layers() -> None:
     model = small_model(se_ratio=0.0)
     macs = {part.name: part.macs for part in describe_model(model, feature_spec("core46")).parts}
-    assert macs["trunk.stem"] == 81 * 9 * 46 * 16
+    assert macs["trunk.stem"] == 81 * 9 * 28 * 16
+    assert macs["trunk.constants"] == 18 * 16
     assert macs["trunk.blocks.0"] == macs["trunk.blocks.1"] == 2 * 81 * 9 * 16 * 16
     assert macs["policy"] == 81 * 16 * (3 * 8 + 7) + 81 * 162 * 8
 
@@ -50,7 +52,9 @@ def test_attention_is_counted() -> None:
 
 
 def test_the_command_shows_tables() -> None:
-    result = keisei_describe("--tower_depth", "3", "--input_features", "core46+check")
+    result = keisei_describe(
+        *("--model", "resnet", "--tower_depth", "3", "--input_features", "core46+check")
+    )
     assert result.exit_code == 0
     for text in ("ActorCriticResTower", "trunk.blocks.2", "policy", "core46", "check", "46 - 46"):
         assert text in result.stdout
@@ -66,7 +70,7 @@ def test_the_command_speaks_json(tmp_path: Path) -> None:
     assert answer["config"]["tower_width"] == 32
     assert answer["config"]["value_head"] == "wdl"
     assert answer["features"] == "core46"
-    assert answer["in_planes"] == 46
+    assert answer["input_sizes"] == {"input": 46}
     assert answer["parameters"] == sum(part["parameters"] for part in answer["parts"])
     assert answer["macs_per_position"] > 0
 

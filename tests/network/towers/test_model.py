@@ -186,7 +186,7 @@ def test_squeeze_and_excitation_is_a_choice(model_type: str) -> None:
 
 def test_the_tower_has_the_parameters_it_should() -> None:
     model = small_model(se_ratio=0.0)  # 2 blocks of 16 channels; heads of width 8
-    stem = 46 * 9 * 16 + 16
+    stem = 28 * 9 * 16 + 16 + 18 * 16  # pieces, then hands, colour, ply and reserved planes
     blocks = 2 * 2 * (16 * 9 * 16 + 16)
     policy = (16 + 1) * (8 + 2 * 8 + 7)
     assert sum(p.numel() for p in model.trunk.parameters()) == stem + blocks
