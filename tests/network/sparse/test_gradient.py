@@ -131,7 +131,9 @@ def test_all_derivatives_equal_those_of_torch(seed: int, rows: tuple[str, str]) 
 
     oracle, averaged = TorchSparse(network.arrays), TorchSparse(reference.arrays)
     terms = oracle.loss(rows_of(network, positions), targets, LOSS, averaged)
-    assert_same_gradient(found.values, oracle.gradient(terms.total))
+    # Without rows for most moves their derivatives nearly cancel: more is lost to rounding.
+    tolerance = 1e-5 if rows == ("all", "all") else 3e-5
+    assert_same_gradient(found.values, oracle.gradient(terms.total), tolerance)
     sums, scale = found.sums, settings.policy_scale
     assert sums[POLICY_LOSS] * scale == pytest.approx(terms.policy.item(), rel=1e-5, abs=1e-6)
     assert sums[VALUE_LOSS] / len(positions.packed) == pytest.approx(terms.value.item(), rel=1e-5)
