@@ -5,15 +5,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import pytest
 
-from keisei.constants import HAND_LIMITS, MOVE_BUFFER
+from keisei.constants import HAND_LIMITS
 from keisei.errors import IllegalPositionError
-from keisei.network.sparse.active_rows import ActiveRows, RowReader
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import Positions, legal_from_packed, new_packed
-from keisei.shogi.position import Records, new_positions
 from keisei.shogi.row_numbering import RowSpec
 from keisei.shogi.types import Color, Diagram, Piece, PieceKind
 from tests.oracles.slow_rows import Fact
@@ -65,10 +61,6 @@ def mating_problems(number: int) -> Iterator[ShogiGame]:
         yield problem
 
 
-CASES = [games_of_random_play, endgames, repeated_positions, mating_problems]
-cases = pytest.mark.parametrize("games", CASES, ids=lambda games: games.__name__)
-
-
 def facts(spec: RowSpec, rows: list[int]) -> "Counter[Fact]":
     """Rows of a table as names of groups and values on their axes."""
     found: Counter[Fact] = Counter()
@@ -78,41 +70,27 @@ def facts(spec: RowSpec, rows: list[int]) -> "Counter[Fact]":
     return found
 
 
-def crowded_diagrams(number: int) -> Iterator[Diagram]:
-    """All 40 pieces of a set close together, whoever could capture what."""
+def crowded_boards(number: int) -> Iterator[ShogiGame]:
+    """All 40 pieces of a set close together, most of them promoted."""
     rng = random.Random(15)
     kinds = [PieceKind(kind) for kind, limit in enumerate(HAND_LIMITS) for _ in range(limit)]
-    for _ in range(number):
-        height = rng.choice((5, 6, 7))
+    found = 0
+    while found < number:
+        height = rng.choice((6, 7, 8))
         squares = rng.sample([row * 9 + column for row in range(height) for column in range(9)], 40)
         board: list[Piece | None] = [None] * 81
         for color in Color:
             board[squares.pop()] = Piece(color, PieceKind.KING)
         for kind, sq in zip(kinds, squares, strict=True):
-            promotes = kind.can_promote and rng.random() < 0.8
+            promotes = kind.can_promote and (kind is PieceKind.PAWN or rng.random() < 0.8)
             board[sq] = Piece(rng.choice(list(Color)), kind.promoted if promotes else kind)
-        yield Diagram(tuple(board), turn=rng.choice(list(Color)))
+        try:
+            game = ShogiGame(Diagram(tuple(board), turn=rng.choice(list(Color))))
+        except IllegalPositionError:  # a king could be taken
+            continue
+        found += 1
+        yield game
 
 
-def packed_diagram(diagram: Diagram) -> Records:
-    """Pack any diagram, also one that no game can start from, ``[1]``."""
-    packed = new_packed(1)
-    is_white = diagram.turn is Color.WHITE
-    board = diagram.board[::-1] if is_white else diagram.board
-    packed[0].board[:] = [
-        0 if piece is None else 1 + piece.kind + 14 * (piece.color is not diagram.turn)
-        for piece in board
-    ]
-    packed[0].hands[:] = diagram.hands[::-1] if is_white else diagram.hands
-    packed[0].turn = int(diagram.turn)
-    packed[0].ply_limit = 1
-    return packed
-
-
-def read_diagram(reader: RowReader, diagram: Diagram) -> ActiveRows:
-    """Rows of any diagram and of its moves."""
-    packed = packed_diagram(diagram)
-    legal = np.zeros((1, MOVE_BUFFER), dtype=np.uint16)
-    counts = np.zeros(1, dtype=np.int32)
-    legal_from_packed(packed, legal, counts, new_positions(2), 0, 1)
-    return reader.read(Positions(packed, legal, counts))[0]
+CASES = [games_of_random_play, endgames, repeated_positions, mating_problems, crowded_boards]
+cases = pytest.mark.parametrize("games", CASES, ids=lambda games: games.__name__)

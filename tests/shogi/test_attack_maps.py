@@ -9,7 +9,7 @@ from keisei.shogi.attacks import attacked_squares
 from keisei.shogi.bitboard import load, squares_of
 from keisei.shogi.types import Diagram, in_view_of
 from tests.sampling import sample
-from tests.shogi.row_cases import Games, cases, crowded_diagrams, read_diagram
+from tests.shogi.row_cases import Games, cases
 
 READER = RowReader()
 
@@ -42,10 +42,3 @@ def test_counts_and_kinds_of_attackers(games: Games) -> None:
     for game in games(sample(100, 4)):
         READER.read_game(game)
         check_maps(game.diagram)
-
-
-@pytest.mark.kernels
-def test_crowded_boards() -> None:
-    for diagram in crowded_diagrams(sample(100, 3)):
-        read_diagram(READER, diagram)
-        check_maps(diagram)

@@ -12,7 +12,7 @@ from keisei.shogi.row_groups import MOVE_ROWS, row_spec
 from keisei.shogi.types import Diagram
 from tests.oracles.slow_rows import SlowRows
 from tests.sampling import sample
-from tests.shogi.row_cases import CASES, Games, cases, crowded_diagrams, facts, read_diagram
+from tests.shogi.row_cases import CASES, Games, cases, crowded_boards, facts
 from tests.shogi.test_perspective import mirrored, turned
 
 READER = RowReader()
@@ -152,8 +152,6 @@ def test_the_position_with_the_most_legal_moves() -> None:
 
 @pytest.mark.kernels
 def test_moves_on_crowded_boards_have_fewer_rows_than_there_is_room_for() -> None:
-    most = 0
-    for diagram in crowded_diagrams(sample(500, 2)):
-        for rows in read_diagram(READER, diagram).moves:
-            most = max(most, len(rows))
+    games = crowded_boards(sample(300, 2))
+    most = max(len(rows) for game in games for rows in READER.read_game(game).moves)
     assert sample(17, 10) < most < MAX_ROWS_PER_MOVE

@@ -2,27 +2,16 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from keisei.network.sparse.active_rows import RowReader
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.packed import pack_game
 from keisei.shogi.position_rows import MAX_POSITION_ROWS
 from keisei.shogi.row_groups import POSITION_ROWS, row_spec
 from keisei.shogi.types import Diagram
 from tests.oracles.slow_rows import SlowRows
 from tests.sampling import sample
-from tests.shogi.row_cases import (
-    CASES,
-    Games,
-    cases,
-    crowded_diagrams,
-    endgames,
-    facts,
-    packed_diagram,
-    read_diagram,
-)
+from tests.shogi.row_cases import CASES, Games, cases, crowded_boards, facts
 from tests.shogi.test_perspective import mirrored, turned
 
 READER = RowReader()
@@ -120,14 +109,6 @@ def test_rows_stay_within_the_table(games: Games) -> None:
 
 @pytest.mark.kernels
 def test_crowded_boards_have_fewer_rows_than_there_is_room_for() -> None:
-    most = 0
-    for diagram in crowded_diagrams(sample(500, 2)):
-        most = max(most, len(read_diagram(READER, diagram).position))
-    assert sample(200, 100) < most < MAX_POSITION_ROWS
-
-
-def test_packing_a_diagram_is_what_a_game_does() -> None:
-    for game in endgames(20):
-        packed, expected = packed_diagram(game.diagram)[0], pack_game(game)[0]
-        for field in ("board", "hands", "turn"):
-            assert np.array_equal(packed[field], expected[field])
+    games = crowded_boards(sample(300, 2))
+    most = max(len(READER.read_game(game).position) for game in games)
+    assert sample(180, 100) < most < MAX_POSITION_ROWS

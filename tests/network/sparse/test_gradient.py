@@ -131,7 +131,9 @@ def test_all_derivatives_equal_those_of_torch(seed: int, rows: tuple[str, str]) 
 
     oracle, averaged = TorchSparse(network.arrays), TorchSparse(reference.arrays)
     terms = oracle.loss(rows_of(network, positions), targets, LOSS, averaged)
-    assert_same_gradient(found.values, oracle.gradient(terms.total))
+    # Without rows for most moves their derivatives nearly cancel: more is lost to rounding.
+    tolerance = 1e-5 if rows == ("all", "all") else 3e-5
+    assert_same_gradient(found.values, oracle.gradient(terms.total), tolerance)
     sums, scale = found.sums, settings.policy_scale
     assert sums[POLICY_LOSS] * scale == pytest.approx(terms.policy.item(), rel=1e-5, abs=1e-6)
     assert sums[VALUE_LOSS] / len(positions.packed) == pytest.approx(terms.value.item(), rel=1e-5)
@@ -179,7 +181,6 @@ def test_the_cases_of_the_surrogate_all_occur() -> None:
 def sparse_learner(*overrides: str, threads: int = 1, negligible: float = 0.0) -> SparseLearner:
     config = tiny_config(
         "model.type=sparse", "model.accumulators=32", "model.hidden=16", "model.context=16",
-        "env.num_games=32", "env.ply_limit=100", "selfplay.rollout_plies=16",
         "ppo.minibatch_size=256", "ppo.ema_decay=0.9", "ppo.ema_kl=0.1", *overrides,
     )  # fmt: skip
     learner = make_learner(config, seed=0, random=np.random.default_rng(0), ranks=Ranks())
@@ -191,14 +192,13 @@ def sparse_learner(*overrides: str, threads: int = 1, negligible: float = 0.0) -
     return SparseLearner(config, network, np.random.default_rng(0), negligible=negligible)
 
 
-def rollout(learner: SparseLearner, *overrides: str) -> tuple[SelfPlay, ExperienceBuffer]:
-    config = tiny_config(
-        "model.type=sparse", "env.num_games=32", "env.ply_limit=100",
-        "selfplay.rollout_plies=16", *overrides,
-    )  # fmt: skip
-    selfplay = SelfPlay(config, learner.network, games=32, threads=1)
+def rollout(
+    learner: SparseLearner, *overrides: str, games: int = 32, plies: int = 16
+) -> tuple[SelfPlay, ExperienceBuffer]:
+    config = tiny_config("model.type=sparse", "env.ply_limit=100", *overrides)
+    selfplay = SelfPlay(config, learner.network, games=games, threads=1)
     selfplay.pool.add(learner.network.weights())
-    buffer = ExperienceBuffer(16, 32)
+    buffer = ExperienceBuffer(plies, games)
     selfplay.collect(buffer, SectionTimer())
     buffer.finish(gamma=0.99, gae_lambda=0.9)
     return selfplay, buffer
@@ -257,36 +257,29 @@ def test_the_first_minibatch_of_a_rollout(plugin_rows: tuple[str, ...]) -> None:
     assert figures == pytest.approx(terms.figures(), rel=1e-4, abs=1e-6)
 
 
-def flat(gradient: SparseWeights) -> npt.NDArray[np.float64]:
-    return np.concatenate([array.reshape(-1) for array in gradient]).astype(np.float64)
-
-
+@pytest.mark.slow
 def test_negligible_moves_hardly_change_the_gradient() -> None:
-    """Of a policy that has learned for some updates; the rest of the learner is the same."""
-    exact = sparse_learner()
-    selfplay, buffer = rollout(exact)
+    """Of a policy that has learned to prefer few moves, in 7 seconds."""
+    learner = sparse_learner("ppo.minibatch_size=1024", "ppo.ema_kl=0", negligible=NEGLIGIBLE)
+    selfplay, buffer = rollout(learner, games=128, plies=32)
     for _ in range(30):
-        exact.learn(buffer, LearnSettings(5e-3, 0.003))
+        learner.learn(buffer, LearnSettings(1e-2, 0.03))
         selfplay.collect(buffer, SectionTimer())
-        buffer.finish(gamma=0.99, gae_lambda=0.9)
-    indices = buffer.sample_order(np.random.default_rng(0))[:256]
-    backward(exact, buffer, indices)
-    gradients = [flat(exact.gradient)]
-    for negligible in (NEGLIGIBLE, 30 * NEGLIGIBLE):
-        other = SparseLearner(
-            tiny_config("model.type=sparse", "ppo.ema_decay=0.9", "ppo.ema_kl=0.1"),
-            exact.network,
-            np.random.default_rng(0),
-            negligible=negligible,
+        buffer.finish(gamma=0.99, gae_lambda=0.8)
+    indices = buffer.sample_order(np.random.default_rng(0))[:1024]
+    gradients = []
+    for negligible in (0.0, NEGLIGIBLE, 30 * NEGLIGIBLE):
+        learner._negligible = negligible
+        _, figures = backward(learner, buffer, indices)
+        assert figures.entropy < 2.5
+        gradients.append(
+            np.concatenate([array.reshape(-1) for array in learner.gradient]).astype(float)
         )
-        assert other.average is not None
-        other.average.load_weights(exact.evaluation_network.weights())
-        backward(other, buffer, indices)
-        gradients.append(flat(other.gradient))
-    norm = np.linalg.norm(gradients[0])
-    errors = [np.linalg.norm(gradient - gradients[0]) / norm for gradient in gradients[1:]]
+        learner._drop_gradient()
+    exact, *others = gradients
+    errors = [float(np.linalg.norm(other - exact) / np.linalg.norm(exact)) for other in others]
     assert 0.0 < errors[0] < 0.01
-    assert errors[0] < errors[1]
+    assert errors[1] > 3 * errors[0]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

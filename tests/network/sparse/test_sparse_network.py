@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keisei.config_schema import DeviceConfig, ModelConfig
-from keisei.errors import CheckpointError, ModelError, WeightsError
+from keisei.errors import CheckpointError, DeviceError, WeightsError
 from keisei.network.loading import load_network
 from keisei.network.predictor import Prediction
 from keisei.network.sparse.sparse_network import make_network
@@ -117,7 +117,7 @@ def test_a_new_network_is_nearly_uniform_and_nearly_neutral() -> None:
     finite = np.isfinite(log_probs)
     assert np.abs((log_probs - uniform)[finite]).max() < 0.8
     assert np.abs(values).max() < 0.3
-    with pytest.raises(ModelError, match=r"not on cuda: set device.device=cpu"):
+    with pytest.raises(DeviceError, match=r"not on cuda: set device.device=cpu"):
         make_network(config, DeviceConfig(device="cuda", threads=1))
 
 
