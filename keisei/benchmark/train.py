@@ -175,7 +175,7 @@ def measure_families(
         works: dict[str, Work] = {name: _step(trainer) for name, trainer in trainers.items()}
         steps = side_by_side(works, repetitions=effort.repetitions, seconds=effort.seconds)
         on_progress("predictions", len(contestants) + 1, len(contestants) + 2)
-        predictions = {
+        predictions: dict[str, dict[str, Rate]] = {
             name: _measure_predictions(trainers[name].learner.network, effort)
             for name in (SPARSE, TOWER)
             if name in trainers
