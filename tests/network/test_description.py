@@ -14,7 +14,11 @@ from tests.commands.invoke import invoke
 
 @pytest.mark.parametrize(
     "settings",
-    [(), ("model.accumulators=64", "model.hidden=16", "model.context=48"), ("model.move_rows=target",)],
+    [
+        (),
+        ("model.accumulators=64", "model.hidden=16", "model.context=48"),
+        ("model.move_rows=target",),
+    ],
 )
 def test_no_parameter_is_left_out(settings: tuple[str, ...]) -> None:
     config = load_config(None, ("device.device=cpu", *settings))

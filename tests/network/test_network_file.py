@@ -280,9 +280,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damaged_and_hostile_files_are_refused(
-    name: str, contents: bytes, tmp_path: Path
-) -> None:
+def test_damaged_and_hostile_files_are_refused(name: str, contents: bytes, tmp_path: Path) -> None:
     damage, message = DAMAGES[name]
     path = tmp_path / "bad.keisei"
     path.write_bytes(damage(contents))

@@ -276,5 +276,5 @@ def test_a_run_needs_torch_and_says_so(tmp_path: Path) -> None:
     assert result.returncode == 2
     message = " ".join(result.stderr.split())
     assert "needs torch" in message
-    assert "python -m pip install torch; an ONNX file needs no torch" in message
+    assert 'python -m pip install "keisei[torch]"; an ONNX file needs no torch' in message
     assert "skipping" not in message, "the checkpoint is good"
