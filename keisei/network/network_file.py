@@ -30,7 +30,8 @@ from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Weights
 from keisei.network.sparse.sparse_network import SparseNetwork, sparse_specs, weight_shapes
-from keisei.shogi.row_groups import RowSpec, Table, registered_rows
+from keisei.shogi.row_groups import registered_rows
+from keisei.shogi.row_numbering import RowSpec, Table
 from keisei.shogi.vector import VectorShogi
 
 if TYPE_CHECKING:
