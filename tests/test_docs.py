@@ -7,6 +7,8 @@ import pytest
 import typer
 
 from keisei.cli import app
+from keisei.shogi.row_groups import row_spec
+from keisei.shogi.row_numbering import Table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -58,3 +60,16 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_pages_use_the_words_of_the_glossary(page: Path) -> None:
     found = re.findall(rf"\b(?:{'|'.join(OLD_TERMS)})\b", page.read_text("utf-8"), re.I)
     assert found == []
+
+
+@pytest.mark.parametrize("table", ["position", "move"])
+def test_tables_of_rows_are_those_of_the_registry(table: Table) -> None:
+    """`docs/sparse.md` lists each group with its axes, its number of rows and its meaning."""
+    spec = row_spec(table, "all")
+    lines = [f"| group | axes | rows | a row says of a {table} |", "|---|---|---|---|"]
+    for group in spec.groups:
+        axes = ", ".join(f"{axis.name} {axis.size}" for axis in group.axes)
+        lines.append(f"| `{group.name}` | {axes} | {group.num_rows:,} | {group.meaning} |")
+    lines.append(f"| all | | {spec.num_rows:,} | |")
+    expected = "\n".join(lines)
+    assert expected in (DOCS / "sparse.md").read_text("utf-8"), f"put this there:\n{expected}"

@@ -35,11 +35,13 @@ KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/s
 _MAX_CACHES: Final = 8
 """Number of versions whose caches are kept, newest first."""
 
-if TYPE_CHECKING:
-    int64 = int  # to the type checker, kernels compute with Python integers
+if TYPE_CHECKING:  # to the type checker, kernels compute with Python's numbers
+    int64 = int
+    float32 = float
 else:
     int64 = np.int64
-"""The type that kernels convert small integers from arrays to, before computing with them."""
+    float32 = np.float32
+"""The types that kernels convert to before computing: small integers from arrays, constants."""
 
 _decorating = threading.Lock()
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -63,8 +65,12 @@ def jit_math(function: Kernel) -> Kernel:
     """Compile a function that sums floats, in any order: only then do sums use vector instructions.
 
     The order is fixed for one machine, so results can be repeated there. NaN and infinity are kept.
+    Callers have to be `jit_math` or `jit` themselves: the function is inlined into them, because a
+    process that has just compiled it would otherwise call another copy, optimized less often and
+    with another order, than a process that loads its caller from the cache.
     """
-    return _compiled(function, for_python=False, fastmath={"reassoc", "contract", "nsz"})
+    flags = {"reassoc", "contract", "nsz"}
+    return _compiled(function, for_python=False, fastmath=flags, forceinline=True)
 
 
 def jit_inline(function: Kernel) -> Kernel:
@@ -73,7 +79,12 @@ def jit_inline(function: Kernel) -> Kernel:
 
 
 def _compiled(
-    function: Kernel, *, for_python: bool, inline: str = "never", fastmath: Any = False
+    function: Kernel,
+    *,
+    for_python: bool,
+    inline: str = "never",
+    fastmath: Any = False,
+    forceinline: bool = False,
 ) -> Kernel:
     if numba.config.DISABLE_JIT:
         return function
@@ -89,6 +100,7 @@ def _compiled(
                 no_cpython_wrapper=not for_python,
                 inline=inline,
                 fastmath=fastmath,
+                forceinline=forceinline,
             )
         finally:
             numba.config.CACHE_DIR = previous

@@ -107,7 +107,7 @@ def test_an_untrained_network_is_never_taken_instead(tmp_path: Path) -> None:
 def test_a_wrong_device_is_not_blamed_on_the_checkpoint(
     trainer: Trainer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(DeviceError, match="'cuda:99' is not available|on the CPU, not on cuda:99"):
+    with pytest.raises(DeviceError, match=r"'cuda:99' is not available|on the CPU, not on cuda:99"):
         load_network(trainer.run_directory, device="cuda:99")
     assert "skipping" not in caplog.text
 

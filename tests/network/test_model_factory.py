@@ -59,9 +59,9 @@ def test_the_defaults_of_the_configuration_build() -> None:
 
 
 def test_a_sparse_network_has_no_torch_model() -> None:
-    check_model(ModelConfig(), 46)
+    check_model(ModelConfig(), feature_spec("core46"))
     with pytest.raises(ModelError, match="'sparse' has no torch model; use make_network"):
-        build_model(ModelConfig(), 46)
+        build_model(ModelConfig(), feature_spec("core46"))
     with pytest.raises(DeviceError, match=r"computes on the CPU, not on cuda.*model\.type=resnet"):
         make_network(AppConfig(), DeviceConfig(device="cuda"))
 

@@ -88,11 +88,8 @@ class TorchSparse:
     def gradient(self, loss: Tensor) -> dict[str, npt.NDArray[np.float64]]:
         """Derivatives of a loss by all parameters."""
         names, parameters = zip(*self.parameters.items(), strict=True)
-        found = torch.autograd.grad(loss, parameters, allow_unused=True)
-        return {
-            name: (torch.zeros_like(parameter) if slope is None else slope).numpy()
-            for name, parameter, slope in zip(names, parameters, found, strict=True)
-        }
+        found = torch.autograd.grad(loss, parameters)
+        return {name: slope.numpy() for name, slope in zip(names, found, strict=True)}
 
 
 def bag(table: Tensor, bags: Sequence[Sequence[int]]) -> Tensor:

@@ -116,7 +116,7 @@ def test_gradients_that_never_become_finite_stop_the_run_in_float16_too(
     handle = parameter.register_hook(lambda gradient: gradient * torch.nan)  # type: ignore[no-untyped-call]
     stats = practice.learn()
     assert stats.metrics["losses/skipped_minibatches"] == 2.0
-    with pytest.raises(TrainingDivergedError, match="the gradient is NaN.*3 minibatches in a row"):
+    with pytest.raises(TrainingDivergedError, match=r"the gradient is NaN.*3 minibatches in a row"):
         practice.learn()
     assert agent.fingerprint == before
     handle.remove()

@@ -253,16 +253,16 @@ def test_ranks_agree() -> None:
 
 
 def test_ranks_exchange_arrays() -> None:
-    def exchange(rank: ThreadedRanks) -> list[list[float]]:
-        means, weights = (np.float32([rank.rank, 1.0]) for _ in range(2))
+    def exchange(rank: ThreadedRanks) -> tuple[object, ...]:
+        means, weights = (np.array([rank.rank, 1.0], np.float32) for _ in range(2))
         marks = np.zeros(3, dtype=np.uint8)
         marks[rank.rank] = 1
         rank.average_arrays([means])
         rank.max_arrays([marks])
         rank.broadcast_arrays([weights])
-        return [means.tolist(), marks.tolist(), weights.tolist()]
+        return means.tolist(), marks.tolist(), weights.tolist()
 
-    assert run_all(make_ranks(2), exchange) == [[[0.5, 1.0], [1, 1, 0], [0.0, 1.0]]] * 2
+    assert run_all(make_ranks(2), exchange) == [([0.5, 1.0], [1, 1, 0], [0.0, 1.0])] * 2
 
 
 @pytest.mark.parametrize("alone", [Ranks(), TorchRanks()], ids=["of any learner", "of torch"])
@@ -275,7 +275,7 @@ def test_one_rank_waits_for_no_other(alone: Ranks) -> None:
     assert alone.means([2.0]) == [2.0]
     assert alone.all_gather("x") == ["x"]
     assert alone.broadcast("y") == "y"
-    numbers, marks = np.float32([1.0, 2.0]), np.ones(2, dtype=np.uint8)
+    numbers, marks = np.array([1.0, 2.0], np.float32), np.ones(2, dtype=np.uint8)
     alone.average_arrays([numbers])
     alone.broadcast_arrays([numbers])
     alone.max_arrays([marks])

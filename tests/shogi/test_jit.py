@@ -1,5 +1,6 @@
 """The kernel decorators: the cache directory, and when machine code is compiled again."""
 
+import ast
 import os
 import re
 import stat
@@ -222,6 +223,30 @@ def test_every_module_with_kernels_is_a_kernel_source() -> None:
     }
     assert users
     assert users <= sources
+
+
+def test_functions_that_sum_in_any_order_are_inlined_up_to_the_kernel() -> None:
+    """Else a process that has compiled them would call another copy than one that loads them."""
+    found: set[str] = set()
+    for pattern in jit_module.KERNEL_SOURCES:
+        for path in sorted(jit_module.PACKAGE.glob(pattern)):
+            module = ast.parse(path.read_text(encoding="utf-8"))
+            functions = [part for part in module.body if isinstance(part, ast.FunctionDef)]
+            kinds = {function.name: decorators(function) for function in functions}
+            imported = {alias.name for part in ast.walk(module) if isinstance(part, ast.ImportFrom)
+                        for alias in part.names}  # fmt: skip
+            inlined = {name for name, kind in kinds.items() if "jit_math" in kind}
+            inlined |= found & imported
+            for function in functions:
+                names = {part.id for part in ast.walk(function) if isinstance(part, ast.Name)}
+                if names & inlined:
+                    assert kinds[function.name] & {"jit", "jit_math"}, (path, function.name)
+            found |= inlined
+    assert {"forward", "_accumulate"} <= found
+
+
+def decorators(function: ast.FunctionDef) -> set[str]:
+    return {part.id for part in function.decorator_list if isinstance(part, ast.Name)}
 
 
 @compiled_only

@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from keisei.constants import NUM_SQUARES
@@ -37,12 +38,13 @@ def registry() -> Iterator[None]:
     row_groups._registry.update(before)
 
 
-def own_pawns(positions: Positions) -> "np.ndarray[Any, Any]":
+def mover_pawns(positions: Positions) -> npt.NDArray[np.int64]:
     """Write the number of the mover's pawns on the board."""
-    return (positions.packed.board == 1).sum(axis=1)[:, None]
+    board: npt.NDArray[np.uint8] = positions.packed.board
+    return np.asarray(np.count_nonzero(board == 1, axis=1)[:, None], dtype=np.int64)
 
 
-def columns_of_drops(positions: Positions) -> "np.ndarray[Any, Any]":
+def columns_of_drops(positions: Positions) -> npt.NDArray[np.int64]:
     """Write the column of a drop's target, and nothing for other moves."""
     actions = positions.legal_actions.astype(np.int64)
     return np.where(actions < 12_960, -1, (actions - 12_960) // 7 % 9)[:, :, None]
@@ -116,13 +118,13 @@ def test_mistakes_in_names(name: str, message: str) -> None:
 
 
 def test_a_plug_in_adds_a_group() -> None:
-    register_rows("position", "own_pawns", [PAWNS], "pawns of the mover")(own_pawns)
+    register_rows("position", "mover_pawns", [PAWNS], "pawns of the mover")(mover_pawns)
     register_rows("move", "drop_columns", [Axis("column", tuple("123456789"))], "column of a drop")(
         columns_of_drops
     )
-    position_spec = row_spec("position", "all+own_pawns")
+    position_spec = row_spec("position", "all+mover_pawns")
     move_spec = row_spec("move", "target+drop_columns")
-    assert registered_rows("position")[-1].name == "own_pawns"
+    assert registered_rows("position")[-1].name == "mover_pawns"
     assert row_spec("position", "all") == POSITION_ROWS, "all does not change"
     assert position_spec.num_rows == POSITION_ROWS.num_rows + 19
     assert position_spec.built_in == POSITION_ROWS.names
@@ -130,7 +132,7 @@ def test_a_plug_in_adds_a_group() -> None:
     reader = RowReader(position_spec, move_spec)
     game = ShogiGame("4k4/9/9/9/9/9/PPP6/9/4K4 b G 1")
     rows = reader.read_game(game)
-    assert position_spec.describe(rows.position[-1]) == "own_pawns: pawns 3"
+    assert position_spec.describe(rows.position[-1]) == "mover_pawns: pawns 3"
     assert rows.position[:-1] == RowReader().read_game(game).position
     for move, found in zip(game.legal_moves, rows.moves, strict=True):
         words = [move_spec.describe(row) for row in found]
@@ -139,8 +141,8 @@ def test_a_plug_in_adds_a_group() -> None:
 
 
 def test_plug_ins_keep_the_order_of_the_name_not_of_their_registration() -> None:
-    register_rows("position", "second", [PAWNS], "")(own_pawns)
-    register_rows("position", "first", [PAWNS], "")(own_pawns)
+    register_rows("position", "second", [PAWNS], "")(mover_pawns)
+    register_rows("position", "first", [PAWNS], "")(mover_pawns)
     spec = row_spec("position", "first+second+pieces")
     assert spec.names == ("pieces", "first", "second")
     positions = VectorShogi(2).observe()
@@ -164,7 +166,7 @@ def test_without_plug_ins_there_is_nothing_to_write() -> None:
         (np.full((2, 1), -2), "returned rows from -2 to -2"),
     ],
 )
-def test_what_a_plug_in_writes_is_checked(rows: "np.ndarray[Any, Any]", message: str) -> None:
+def test_what_a_plug_in_writes_is_checked(rows: npt.NDArray[Any], message: str) -> None:
     register_rows("position", "mine", [PAWNS], "")(lambda positions: rows)
     with pytest.raises(PluginRowsError, match=message):
         row_spec("position", "mine").plugin_rows(VectorShogi(2).observe())
@@ -176,10 +178,10 @@ def test_names_that_a_plug_in_cannot_have(table: Table, name: str) -> None:
     register = register_rows(table, name, [PAWNS], "")
     is_free = name in ("pieces", "target") and name not in {g.name for g in registered_rows(table)}
     if is_free:
-        register(own_pawns)
+        register(mover_pawns)
     else:
         with pytest.raises(ValueError, match="cannot be named"):
-            register(own_pawns)
+            register(mover_pawns)
 
 
 def test_installed_plug_ins_are_loaded_by_the_name_of_their_group(
@@ -187,7 +189,7 @@ def test_installed_plug_ins_are_loaded_by_the_name_of_their_group(
 ) -> None:
     class Installed(EntryPoint):
         def load(self) -> Any:
-            return register_rows("position", self.name, [PAWNS], "")(own_pawns)
+            return register_rows("position", self.name, [PAWNS], "")(mover_pawns)
 
     def entry_points(*, group: str, name: str) -> list[EntryPoint]:
         assert group == "keisei.rows"

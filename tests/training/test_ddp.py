@@ -25,21 +25,27 @@ import keisei
 from keisei.callbacks import EventBus, StepEnd
 from keisei.checkpoints.store import Checkpoint, load_newest
 from keisei.errors import KeiseiError
+from keisei.network.predictor import weights_checksum
 from keisei.network.towers import device as device_module
 from keisei.network.towers.device import learner_device
 from keisei.ppo import distributed as ranks_module
 from keisei.ppo import learner as resources
-from keisei.ppo.agent import make_agent
 from keisei.ppo.buffer import Experience
 from keisei.ppo.distributed import process_group
-from keisei.ppo.learner import RankLostError, Ranks, learner_threads, number_of_workers
+from keisei.ppo.learner import (
+    RankLostError,
+    Ranks,
+    learner_threads,
+    make_learner,
+    number_of_workers,
+)
 from keisei.selfplay.source import SelfPlay
 from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 from keisei.system import InterruptFlag, module_environment
 from keisei.timing import SectionTimer
 from keisei.training.trainer import Trainer
 from tests.threaded_ranks import ThreadedRanks, make_ranks, run_all
-from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer
+from tests.tiny import TINY, tiny_config, tiny_trainer
 from tests.training.test_run import train
 from tests.training.test_trainer import Witness
 
@@ -70,16 +76,20 @@ def games_of(experience: Experience) -> Counter[bytes]:
     )
 
 
+def fingerprint(trainer: Trainer) -> int:
+    return weights_checksum(trainer.learner.network.weights())
+
+
 def newest(directory: Path) -> Checkpoint:
     checkpoint = load_newest(directory / "checkpoints")
     assert checkpoint is not None
     return checkpoint
 
 
-def test_two_learners_play_the_games_that_one_plays(tmp_path: Path) -> None:
+def test_two_learners_play_the_games_that_one_plays(tmp_path: Path, family: str) -> None:
     """``env.num_games`` counts for each: two with 8 games play those of one with 16."""
-    alone = tiny_trainer(tmp_path, "env.num_games=16", "env.opening_plies=2")
-    parts = make_trainers(tmp_path, 2, "env.opening_plies=2", witness=Witness())
+    alone = tiny_trainer(tmp_path, family, "env.num_games=16", "env.opening_plies=2")
+    parts = make_trainers(tmp_path, 2, family, "env.opening_plies=2", witness=Witness())
     for _ in range(3):
         alone.selfplay.collect(alone.buffer, alone.timer)
         for part in parts:
@@ -101,17 +111,15 @@ def test_workers_of_a_second_learner_play_its_games(tmp_path: Path) -> None:
     assert (part.actions == whole.actions[:, 8:]).all()
 
 
-def test_all_plies_are_counted_once_and_learned_together(tmp_path: Path) -> None:
+def test_all_plies_are_counted_once_and_learned_together(tmp_path: Path, family: str) -> None:
     witness = Witness()
-    trainers = make_trainers(
-        tmp_path, 2, *POOL, "selfplay.rollout_plies=24", "run.total_timesteps=768", witness=witness
-    )
+    settings = (family, *POOL, "selfplay.rollout_plies=24", "run.total_timesteps=768")
+    trainers = make_trainers(tmp_path, 2, *settings, witness=witness)
     assert together(trainers, Trainer.run) == ["finished"] * 2
     for trainer in trainers:
         assert (trainer.timestep, trainer.update) == (768, 2), "two learners, 8 games, 24 plies"
         assert trainer.games == trainers[0].games > 8
-        assert agent_of(trainer).fingerprint == agent_of(trainers[0]).fingerprint
-        assert agent_of(trainer).random is trainer.learner.random
+        assert fingerprint(trainer) == fingerprint(trainers[0])
     steps = [event for event in witness.of(StepEnd) if isinstance(event, StepEnd)]
     assert sum(step.metrics["games/finished"] for step in steps) == trainers[0].games
     for step in steps:
@@ -119,8 +127,8 @@ def test_all_plies_are_counted_once_and_learned_together(tmp_path: Path) -> None
         assert step.metrics["charts/SPS"] == pytest.approx(384 / seconds)
 
 
-def test_as_many_learners_go_on_bit_by_bit(tmp_path: Path) -> None:
-    settings = (*POOL, "ppo.ema_decay=0.9", "run.total_timesteps=512")
+def test_as_many_learners_go_on_bit_by_bit(tmp_path: Path, family: str) -> None:
+    settings = (family, *POOL, "ppo.ema_decay=0.9", "run.total_timesteps=512")
     whole = make_trainers(tmp_path / "whole", 2, *settings, witness=Witness())
     together(whole, Trainer.run)
     first = make_trainers(tmp_path / "parts", 2, *settings, witness=Witness())
@@ -131,8 +139,7 @@ def test_as_many_learners_go_on_bit_by_bit(tmp_path: Path) -> None:
     assert [trainer.update for trainer in second] == [2, 2]
     together(second, Trainer.run)
     assert second[0].games == whole[0].games
-    assert agent_of(second[0]).fingerprint == agent_of(second[1]).fingerprint
-    assert agent_of(second[0]).fingerprint == agent_of(whole[0]).fingerprint
+    assert fingerprint(second[0]) == fingerprint(second[1]) == fingerprint(whole[0])
     assert games_of(second[1].buffer) == games_of(whole[1].buffer)
 
 
@@ -156,8 +163,8 @@ def test_any_learner_that_is_interrupted_ends_the_run_for_all(tmp_path: Path) ->
     assert newest(tmp_path).update == 2
 
 
-def test_other_numbers_of_learners_go_on_too(tmp_path: Path) -> None:
-    settings = (*POOL, "run.total_timesteps=256", "env.opening_plies=2")
+def test_other_numbers_of_learners_go_on_too(tmp_path: Path, family: str) -> None:
+    settings = (family, *POOL, "run.total_timesteps=256", "env.opening_plies=2")
     two = make_trainers(tmp_path, 2, *settings, witness=Witness())
     together(two, Trainer.run)
     checkpoint = newest(tmp_path)
@@ -175,7 +182,7 @@ def test_other_numbers_of_learners_go_on_too(tmp_path: Path) -> None:
             assert isinstance(trainer.selfplay, SelfPlay)
             assert len(trainer.selfplay.pool.snapshots) == 2, "all know the earlier selves"
         together(trainers, Trainer.train_step)
-        assert {agent_of(t).fingerprint for t in trainers} == {agent_of(trainers[0]).fingerprint}
+        assert len({fingerprint(trainer) for trainer in trainers}) == 1
         assert {t.timestep for t in trainers} == {256 + size * 64}
         assert len(sum((games_of(t.buffer) for t in trainers), Counter())) == size * 8
     for trainer, new in zip(trainers[2:], beginning[2:], strict=True):
@@ -207,17 +214,19 @@ def test_when_one_is_lost_the_first_saves_what_was_learned(
     tiny_trainer(tmp_path).restore(checkpoint)
 
 
-def test_learners_share_the_cores_of_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learners_share_the_cores_of_their_machine(
+    monkeypatch: pytest.MonkeyPatch, family: str
+) -> None:
     monkeypatch.setattr(resources, "usable_cpus", lambda: 16)
     ranks = Ranks(1, 4, local_rank=1, local_size=2)
     config = tiny_config("device.threads=0")
     assert learner_threads(config, ranks, on_cpu=True) == 8
     assert learner_threads(tiny_config("device.threads=3"), ranks, on_cpu=True) == 3
-    auto = tiny_config("device.threads=0", "parallel.num_workers=auto")
+    auto = tiny_config(family, "device.threads=0", "parallel.num_workers=auto")
     assert number_of_workers(auto, ranks, on_cpu=True) == 4, "8 games cannot be shared by 7"
     assert learner_threads(auto, ranks, on_cpu=True) == 4
-    agent = make_agent(auto, seed=0, random=np.random.default_rng(0), ranks=ranks)
-    assert (agent.network.device, agent.network.threads) == ("cpu", 4)
+    learner = make_learner(auto, seed=0, random=np.random.default_rng(0), ranks=ranks)
+    assert (learner.network.device, learner.network.threads) == ("cpu", 4)
 
 
 def test_each_learner_on_a_machine_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,10 +345,10 @@ ENDLESS = settings("run.total_timesteps=100000000", "checkpoint.interval=100000"
 
 
 @pytest.mark.soak
-def test_the_example_of_two_learners() -> None:
+def test_the_example_of_two_learners(family: str) -> None:
     script = Path(keisei.__file__).parents[1] / "scripts" / "selfplay_ddp.py"
     answer = subprocess.run(
-        [sys.executable, script, "--minutes", "0.01", *settings(*TINY, *POOL)],
+        [sys.executable, script, "--minutes", "0.01", *settings(*TINY, family, *POOL)],
         capture_output=True,
         text=True,
         timeout=240.0,
@@ -355,10 +364,11 @@ def test_the_example_of_two_learners() -> None:
 
 @pytest.mark.soak
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks at processes in /proc")
-def test_learners_under_torchrun(tmp_path: Path) -> None:
+def test_learners_under_torchrun(tmp_path: Path, family: str) -> None:
     """One run through several launches: two learners, three of which one is killed, two, one."""
     run = tmp_path / "run"
-    with launched(2, "--name", "run", *settings(*TINY, f"run.root={tmp_path}", *POOL)) as launch:
+    tiny = settings(*TINY, family, f"run.root={tmp_path}", *POOL)
+    with launched(2, "--name", "run", *tiny) as launch:
         output = launch.output()
     assert launch.process.returncode == 0, output
     assert output.count("finished: 256 plies") == 1, "one learner speaks for all"

@@ -26,8 +26,8 @@ def test_opponents_that_do_not_exist_are_refused_before_anything_is_made(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_leaves_everything_behind(tmp_path: Path) -> None:
-    result = train(tmp_path, "--name", "first", "--tower_width", "12")
+def test_a_run_leaves_everything_behind(tmp_path: Path, family: str) -> None:
+    result = train(tmp_path, "--name", "first", "--tower_width", "12", "--set", family)
     assert result.exit_code == 0
     assert "finished: 192 plies" in result.stdout
     assert "against random:" in result.stdout
@@ -43,8 +43,8 @@ def test_a_run_leaves_everything_behind(tmp_path: Path) -> None:
     assert len(list_checkpoints(run / "checkpoints")) == 3
 
 
-def test_a_run_is_resumed_and_extended(tmp_path: Path) -> None:
-    train(tmp_path, "--name", "run")
+def test_a_run_is_resumed_and_extended(tmp_path: Path, family: str) -> None:
+    train(tmp_path, "--name", "run", "--set", family)
     answer = CliRunner().invoke(
         app,
         ["train", "--resume", str(tmp_path / "run"), "--set", "run.total_timesteps=256", "--json"],
@@ -76,9 +76,9 @@ def test_a_finished_run_that_is_resumed_is_not_measured_again(tmp_path: Path) ->
     assert journal.read_text().count('"event":"evaluation"') == before == 1
 
 
-def test_a_profile_is_made_when_asked_for(tmp_path: Path) -> None:
-    train(tmp_path, "--name", "run", "--profile")
-    assert (tmp_path / "run" / "profile" / "summary.txt").exists()
+def test_a_profile_is_made_when_asked_for(tmp_path: Path, family: str) -> None:
+    train(tmp_path, "--name", "run", "--profile", "--set", family)
+    assert (tmp_path / "run" / "profile" / "summary.txt").stat().st_size > 100
 
 
 def test_a_run_can_start_from_the_weights_of_another(tmp_path: Path) -> None:
@@ -86,24 +86,54 @@ def test_a_run_can_start_from_the_weights_of_another(tmp_path: Path) -> None:
     train(tmp_path, "--name", "old")
     result = train(
         tmp_path,
-        *("--name", "new", "--input_features", "core46+check"),
+        *("--name", "new", "--input_features", "core46+check+last2ply"),
         *("--set", f"run.start_from={tmp_path / 'old'}", "--set", "ppo.learning_rate=1e-30"),
         *("--set", "ppo.learning_rate_end=0"),
     )
     assert result.exit_code == 0
-    assert "46 planes adapted to 47" in (tmp_path / "new" / "run.log").read_text()
+    log = (tmp_path / "new" / "run.log").read_text()
+    assert "trunk.stem.weight: 28 planes adapted to 32" in log
+    assert "trunk.constants.weight: 18 planes adapted to 19" in log
     old, new = (read_network(tmp_path / name).weights for name in ("old", "new"))
-    stem = "trunk.stem.weight"
-    assert np.allclose(new[stem][:, :46], old[stem])
-    assert float(np.abs(new[stem][:, 46]).max()) < 1e-20
-    assert all(np.allclose(new[name], old[name]) for name in old if name != stem)
+    planes_read = {"trunk.stem.weight": 28, "trunk.constants.weight": 18}
+    for name, planes in planes_read.items():
+        assert np.allclose(new[name][:, :planes], old[name])
+        assert float(np.abs(new[name][:, planes:]).max()) < 1e-20
+    assert all(np.allclose(new[name], old[name]) for name in old if name not in planes_read)
 
 
-def test_a_resumed_run_keeps_its_network(tmp_path: Path) -> None:
-    train(tmp_path, "--name", "run")
-    settings = ["--set", "model.tower_width=16", "--set", "run.total_timesteps=256"]
+def test_a_sparse_run_can_start_from_the_weights_of_another(tmp_path: Path) -> None:
+    sparse = ("--set", "model.type=sparse", "--set", "ppo.ema_decay=0.9")
+    train(tmp_path, "--name", "old", *sparse)
+    start = ("--set", f"run.start_from={tmp_path / 'old'}")
+    result = train(
+        tmp_path,
+        *("--name", "new", *sparse, *start, "--set", "ppo.learning_rate=1e-30"),
+        *("--set", "ppo.learning_rate_end=0"),
+    )
+    assert result.exit_code == 0
+    assert "starting with the weights of" in (tmp_path / "new" / "run.log").read_text()
+    old, new = (read_network(tmp_path / name).weights for name in ("old", "new"))
+    assert all(np.allclose(new[name], old[name]) for name in old)
+    for number, other in enumerate(("model.accumulators=24", "model.type=resnet")):
+        with pytest.raises(KeiseiError, match=r"the weights have shape|weights"):
+            train(tmp_path, "--name", f"other{number}", *sparse, *start, "--set", other)
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        ("model.type=resnet", "model.tower_width=16"),
+        ("model.type=sparse", "model.accumulators=24"),
+        ("model.type=sparse", "model.type=resnet"),
+    ],
+)
+def test_a_resumed_run_keeps_its_network(tmp_path: Path, kind: str, other: str) -> None:
+    train(tmp_path, "--name", "run", "--set", kind)
+    before = load_saved_config(tmp_path / "run" / "config.json")
+    settings = ["--set", other, "--set", "run.total_timesteps=256"]
     with pytest.raises(KeiseiError, match=r"a run keeps its network.*run\.start_from"):
         CliRunner().invoke(
             app, ["train", "--resume", str(tmp_path / "run"), *settings], catch_exceptions=False
         )
-    assert load_saved_config(tmp_path / "run" / "config.json").model.tower_width == 8
+    assert load_saved_config(tmp_path / "run" / "config.json") == before

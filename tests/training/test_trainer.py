@@ -254,3 +254,26 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(
     assert checkpoint.timestep == 640
     for name, value in weights(whole).items():
         assert np.array_equal(value, checkpoint.state["model"][name]), name
+
+
+LEARNS = """
+import sys
+from pathlib import Path
+from tests.tiny import tiny_trainer
+trainer = tiny_trainer(Path(sys.argv[1]), "model.type=sparse")
+for _ in range(3):
+    trainer.train_step()
+print(trainer.learner.fingerprint)
+"""
+
+
+@pytest.mark.soak
+def test_a_run_that_compiled_its_kernels_can_be_resumed_bit_by_bit_too(tmp_path: Path) -> None:
+    """The first process compiles the kernels, the second one loads them."""
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "KEISEI_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", LEARNS, str(tmp_path / "run")]
+    compiled, loaded = (
+        subprocess.check_output(command, cwd=root, env=environment, text=True) for _ in range(2)
+    )
+    assert compiled == loaded

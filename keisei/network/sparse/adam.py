@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from keisei.network.sparse.forward import ZERO, SparseWeights
 from keisei.network.sparse.gradient import Gradient
-from keisei.shogi.jit import jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, jit, jit_inner, jit_math
 from keisei.shogi.position import Array
 
 BETA1: Final = 0.9
@@ -249,9 +249,9 @@ def _move(
     rate: float,
     settings: AdamSettings,
 ) -> None:
-    scale, keep = np.float32(settings.scale), np.float32(1.0 - settings.decay)
-    new1, new2 = np.float32(1.0 - BETA1), np.float32(1.0 - settings.beta2)
-    step, epsilon = np.float32(rate), np.float32(settings.epsilon)
+    scale, keep = float32(settings.scale), float32(1.0 - settings.decay)
+    new1, new2 = float32(1.0 - BETA1), float32(1.0 - settings.beta2)
+    step, epsilon = float32(rate), float32(settings.epsilon)
     for j in range(len(weights)):
         slope = gradient[j] * scale
         means[j] += new1 * (slope - means[j])

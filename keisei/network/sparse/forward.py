@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.shogi.attack_maps import AttackMaps
-from keisei.shogi.jit import int64, jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, int64, jit, jit_inner, jit_math
 from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE, write_move_rows
 from keisei.shogi.packed import unpack
 from keisei.shogi.position import Array, Record, Records, new_positions
@@ -31,8 +31,8 @@ from keisei.shogi.row_numbering import RowSpec
 
 Floats = npt.NDArray[np.float32]
 
-ZERO: Final = np.float32(0.0)
-ONE: Final = np.float32(1.0)
+ZERO: Final = float32(0.0)
+ONE: Final = float32(1.0)
 BLOCK: Final = 4
 """Sizes of layers are multiples of this: loops take as many rows of a matrix at a time."""
 
@@ -271,7 +271,7 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
         accumulators[j] = min(max(accumulators[j], ZERO), ONE)
     accumulators[0] = linear
     _multiply(weights.hidden_weight, weights.hidden_bias, accumulators, hidden)
-    value = weights.value_bias[0] + linear
+    value: float = weights.value_bias[0] + linear
     for j in range(len(hidden)):
         hidden[j] = min(max(hidden[j], ZERO), ONE)
         value += hidden[j] * weights.value_weight[j]
@@ -279,7 +279,7 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
     return value
 
 
-@jit_inner
+@jit_math
 def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
     """Return the raw value (before tanh) of the position whose rows are in `work`.
 
@@ -300,6 +300,8 @@ def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
 @jit_inner
 def log_softmax(logits: Array, probabilities: Array, count: int) -> None:
     """Replace ``logits[:count]`` by log-probabilities, and write the probabilities."""
+    if count == 0:
+        return
     top = logits[0]
     for index in range(1, count):
         top = max(top, logits[index])

@@ -22,7 +22,7 @@ from keisei.network.sparse.forward import (
     set_up,
     write_rows,
 )
-from keisei.shogi.jit import jit, jit_inner, jit_math
+from keisei.shogi.jit import float32, jit, jit_inner, jit_math
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Records
 
@@ -168,7 +168,7 @@ def add_gradient(
         raw_value = forward(weights, work, count)
         sums[VALUE_LOSS] += _value_loss(raw_value, samples.returns[sample])
         # The derivative of the cross-entropy does not vanish where tanh is flat.
-        slope = np.float32(settings.value_scale) * (np.tanh(raw_value) - samples.returns[sample])
+        slope = float32(settings.value_scale) * (np.tanh(raw_value) - samples.returns[sample])
         for j in range(len(scratch.context)):
             scratch.context[j] = ZERO
         if samples.learns_policy[sample]:
@@ -191,7 +191,8 @@ def add_gradient(
 def _value_loss(raw_value: float, outcome: float) -> float:
     """Cross-entropy of winning chances: ``(1 + tanh(raw_value)) / 2`` and ``(1 + outcome) / 2``."""
     twice = 2.0 * raw_value
-    return max(twice, 0.0) + np.log1p(np.exp(-abs(twice))) - (1.0 + outcome) * raw_value
+    softplus: float = max(twice, 0.0) + np.log1p(np.exp(-abs(twice)))
+    return softplus - (1.0 + outcome) * raw_value
 
 
 @jit_inner
@@ -212,10 +213,10 @@ def _surrogate_slope(
         sums[CLIPPED] += 1.0
     if not is_pushed:
         return ZERO
-    return np.float32(-settings.policy_scale * advantage * ratio)
+    return float32(-settings.policy_scale * advantage * ratio)
 
 
-@jit_inner
+@jit_math
 def _policy_backward(
     weights: SparseWeights,
     work: Workspace,
@@ -235,9 +236,9 @@ def _policy_backward(
             kl += probability * (log_prob - scratch.reference[k])
     gradient.sums[ENTROPY] += entropy
     gradient.sums[EMA_KL] += kl
-    entropy_weight = np.float32(settings.entropy_weight * settings.policy_scale)
-    kl_weight = np.float32(settings.ema_kl_weight * settings.policy_scale)
-    negligible = np.float32(settings.negligible * settings.policy_scale)
+    entropy_weight = float32(settings.entropy_weight * settings.policy_scale)
+    kl_weight = float32(settings.ema_kl_weight * settings.policy_scale)
+    negligible = float32(settings.negligible * settings.policy_scale)
     start = 0
     for k in range(count):
         stop = work.move_ends[k]

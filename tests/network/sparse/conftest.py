@@ -1,9 +1,9 @@
 """What the tests of sparse networks share."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from keisei.shogi import row_groups
@@ -19,12 +19,13 @@ def plugins() -> Iterator[None]:
     pawns = Axis("pawns", tuple(map(str, range(19))))
     is_drop = Axis("drop", ("board move", "drop"))
 
-    @register_rows("position", "own_pawns", [pawns], "number of the mover's pawns")
-    def own_pawns(positions: Positions) -> "np.ndarray[Any, Any]":
-        return (positions.packed.board == 1).sum(axis=1)[:, None]
+    @register_rows("position", "mover_pawns", [pawns], "number of the mover's pawns")
+    def mover_pawns(positions: Positions) -> npt.NDArray[np.int64]:
+        board: npt.NDArray[np.uint8] = positions.packed.board
+        return np.asarray(np.count_nonzero(board == 1, axis=1)[:, None], dtype=np.int64)
 
     @register_rows("move", "drops", [is_drop], "whether a move is a drop")
-    def drops(positions: Positions) -> "np.ndarray[Any, Any]":
+    def drops(positions: Positions) -> npt.NDArray[np.int8]:
         return (positions.legal_actions >= 12_960).astype(np.int8)[:, :, None]
 
     yield

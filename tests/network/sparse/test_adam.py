@@ -124,7 +124,7 @@ def test_steps_equal_plain_numpy(parts: int) -> None:
             )
             rows = np.flatnonzero(marks[name]) if name in marks else np.arange(len(array))
             taken = [a[rows] for a in (array, slopes[name], *(m[name] for m in slow_moments))]
-            slow_step(*taken, settings, rate)
+            slow_step(taken[0], taken[1], taken[2], taken[3], settings, rate)
             array[rows] = taken[0]
             for moment, new in zip(slow_moments, taken[2:], strict=True):
                 moment[name][rows] = new
@@ -160,7 +160,7 @@ def test_tables_move_as_with_sparse_adam_of_torch() -> None:
         table.grad = torch.sparse_coo_tensor(
             rows[None], slopes, table.shape, check_invariants=True
         ).coalesce()
-        optimizer.step()
+        optimizer.step()  # type: ignore[no-untyped-call]
         take_step(arrays, gradient, moments, settings_of(step))
     assert np.allclose(arrays.position_table, table.detach().numpy(), rtol=1e-5, atol=1e-6)
 

@@ -1,19 +1,24 @@
 """`SparseNetwork` as a `Network`: weights in and out, copies, threads, batches, plug-ins."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from keisei.config_schema import DeviceConfig, ModelConfig
-from keisei.errors import ModelError, WeightsError
+from keisei.errors import CheckpointError, ModelError, WeightsError
+from keisei.network.loading import load_network
 from keisei.network.predictor import Prediction
 from keisei.network.sparse.sparse_network import make_network
+from keisei.shogi import row_groups
 from keisei.shogi.packed import DamagedPositionError, Positions
+from keisei.shogi.row_groups import registered_rows
+from keisei.shogi.row_numbering import Table
 from tests.network.sparse.samples import rows_of, small_network, some_positions
 from tests.oracles.torch_sparse import TorchSparse
 from tests.sampling import sample
-from tests.tiny import tiny_config
+from tests.tiny import tiny_config, tiny_trainer
 
 
 def is_same(one: Prediction, other: Prediction) -> bool:
@@ -35,8 +40,8 @@ def test_a_prediction_does_not_depend_on_the_rest_of_the_batch() -> None:
     positions = some_positions(number)
     together = network.predict(positions)
     order = np.random.default_rng(0).permutation(number)
-    for rows in (order, order[: number // 2], *([index] for index in range(number))):
-        apart = network.predict(positions.take(np.array(rows)))
+    for rows in (order, order[: number // 2], *np.arange(number)[:, None]):
+        apart = network.predict(positions.take(rows))
         width = apart.log_probs.shape[1]
         assert np.array_equal(apart.values, together.values[rows])
         assert np.array_equal(apart.log_probs, together.log_probs[rows, :width])
@@ -127,17 +132,17 @@ def test_sizes_follow_the_settings(rows: tuple[str, str]) -> None:
 
 
 def test_unknown_rows_are_named() -> None:
-    with pytest.raises(ValueError, match="no group 'own_pawns'"):
-        ModelConfig(position_rows="all+own_pawns")
+    with pytest.raises(ValueError, match="no group 'mover_pawns'"):
+        ModelConfig(position_rows="all+mover_pawns")
 
 
 @pytest.mark.kernels
 @pytest.mark.usefixtures("plugins")
 def test_a_network_reads_the_rows_of_plug_ins() -> None:
-    network = small_network(position_rows="pieces+own_pawns", move_rows="target+drops")
+    network = small_network(position_rows="pieces+mover_pawns", move_rows="target+drops")
     positions = some_positions(sample(30, 3))
     rows = rows_of(network, positions)
-    first = network.position_spec.first_row("own_pawns")
+    first = network.position_spec.first_row("mover_pawns")
     for active, packed in zip(rows, positions.packed, strict=True):
         assert active.position[-1] == first + (packed.board == 1).sum()
     oracle_log_probs, raw_values = TorchSparse(network.arrays)(rows)
@@ -146,3 +151,27 @@ def test_a_network_reads_the_rows_of_plug_ins() -> None:
     expected = oracle_log_probs.detach().numpy()
     finite = np.isfinite(expected)
     assert np.allclose(log_probs[:, : expected.shape[1]][finite], expected[finite], atol=1e-5)
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_checkpoint_names_the_plug_in_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = tiny_trainer(
+        tmp_path / "run",
+        "model.type=sparse", "model.accumulators=8", "model.hidden=8", "model.context=8",
+        "model.position_rows=all+mover_pawns", "model.move_rows=all+drops", "env.num_games=4",
+    )  # fmt: skip
+    trainer.train_step()
+    trainer.save()
+    positions = some_positions(4)
+    loaded = load_network(tmp_path / "run").predictor.predict(positions)
+    assert is_same(loaded, trainer.learner.evaluation_network.predict(positions))
+    missing: tuple[tuple[Table, str], ...] = (("move", "drops"), ("position", "mover_pawns"))
+    for table, name in missing:
+        groups = [group for group in registered_rows(table) if group.name != name]
+        monkeypatch.setitem(row_groups._registry, table, groups)
+        with pytest.raises(
+            CheckpointError, match=f"model.{table}_rows.* there is no group '{name}'"
+        ):
+            load_network(tmp_path / "run")

@@ -127,6 +127,17 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) ->
 
 
 def test_workers_play_the_same_games_as_one_process(running: Running) -> None:
+    require_same_games(running)
+
+
+def test_workers_with_a_sparse_network_play_the_same_games_too() -> None:
+    config = config_with("model.type=sparse", "selfplay.pool_share=0.25")
+    with ParallelSelfPlay(config, workers=2) as play:
+        require_same_games(Running(config, play))
+
+
+def require_same_games(running: Running) -> None:
+    """Compare the games of workers with those of one process."""
     config = running.config
     alone = SelfPlay(config, network_of(config), games=8, threads=1)
     for _ in range(2):
@@ -317,8 +328,8 @@ def test_too_little_shared_memory_is_noticed_before_it_is_used(
     assert shared_blocks() == blocks
 
 
-def test_a_worker_that_starts_in_the_middle_of_a_run_has_the_snapshots() -> None:
-    config = config_with("selfplay.pool_share=0.5", "selfplay.pool_interval=4")
+def test_a_worker_that_starts_in_the_middle_of_a_run_has_the_snapshots(family: str) -> None:
+    config = config_with(family, "selfplay.pool_share=0.5", "selfplay.pool_interval=4")
     network = network_of(config)
     with ParallelSelfPlay(config, workers=1) as play:
         for version in (0, 1, 4, 6):
@@ -374,8 +385,8 @@ def test_games_must_be_divided_evenly() -> None:
         ParallelSelfPlay(config_with(), workers=3)
 
 
-def test_a_server_answers_as_the_workers_own_networks_do() -> None:
-    config = config_with("parallel.inference=server", "parallel.max_failures=4")
+def test_a_server_answers_as_the_workers_own_networks_do(family: str) -> None:
+    config = config_with(family, "parallel.inference=server", "parallel.max_failures=4")
     alone = SelfPlay(config, network_of(config), games=8, threads=1)
     blocks, others = shared_blocks(), multiprocessing.active_children()
     with ParallelSelfPlay(config, workers=2) as play:
@@ -420,6 +431,8 @@ def signal_server(number: signal.Signals, *overrides: str) -> None:
 
 
 def test_auto_uses_a_server_only_for_a_network_on_a_gpu() -> None:
+    sparse = config_with("model.type=sparse")
+    assert not uses_inference_server(sparse, network_of(sparse))
     network = network_of(config_with())
     assert isinstance(network, TorchPredictor)
     assert not uses_inference_server(config_with(), network)

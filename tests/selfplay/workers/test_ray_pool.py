@@ -127,11 +127,10 @@ def collected(
 
 
 @pytest.mark.soak
-def test_workers_play_the_same_games_as_one_process(nodes: Nodes) -> None:
+def test_workers_play_the_same_games_as_one_process(nodes: Nodes, family: str) -> None:
     nodes.have(2)
-    config = config_for(
-        nodes, "parallel.num_workers=2", "parallel.max_lag=0", "parallel.compression=gzip"
-    )
+    settings = ("parallel.num_workers=2", "parallel.max_lag=0", "parallel.compression=gzip")
+    config = config_for(nodes, family, *settings)
     network = network_of(config)
     alone = SelfPlay(config, network, games=8, threads=1)
     with RaySelfPlay(config, local_cpus=1) as together:
