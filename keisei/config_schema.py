@@ -294,7 +294,7 @@ class ParallelConfig(Section):
         description="Inference in workers, or in a shared server; auto: server on a GPU.",
     )
     worker_threads: NonNegative = Field(
-        0, description="Torch threads per worker; 0: one, the most efficient."
+        0, description="Threads of the network per worker; 0: one, the most efficient."
     )
     max_lag: Annotated[int, Field(ge=0, le=16)] = Field(
         1, description="Maximum age of the workers' weights in updates; 0: workers wait."

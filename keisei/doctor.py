@@ -100,7 +100,7 @@ EXTRAS = {
     "sweep": Extra(("optuna", "sqlalchemy"), "search for good settings"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),
     "ray": Extra(("ray",), "self-play on a cluster"),
-    "onnx": Extra(("onnx", "onnxruntime"), "networks as ONNX files, played without torch"),
+    "onnx": Extra(("onnx", "onnxruntime"), "networks as ONNX files"),
 }
 """The extras for users; ``dev`` and ``docs`` are for people who work on Keisei itself."""
 

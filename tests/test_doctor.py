@@ -244,11 +244,8 @@ def test_report_for_machines(install_kernels: Install) -> None:
     result = CliRunner().invoke(app, ["doctor", "--json"])
     report = json.loads(result.stdout)
     assert report["usable"] is True
-    assert {check["name"] for check in report["checks"]} >= {
-        "Python",
-        "extra torch",
-        "kernel cache",
-    }
+    names = {check["name"] for check in report["checks"]}
+    assert names >= {"Python", "extra torch", "kernel cache"}
     assert all(check["status"] in list(Status) for check in report["checks"])
 
 

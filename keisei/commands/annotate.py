@@ -28,7 +28,7 @@ def annotate(
     model: Annotated[
         Path,
         typer.Option(
-            metavar="MODEL", help="A run, by path or name, a checkpoint, or an .onnx file."
+            metavar="MODEL", help="A run, by path or name, a checkpoint, or an exported file."
         ),
     ],
     simulations: Annotated[

@@ -142,7 +142,8 @@ MAX_SEED: Final = 1 << 53
 DEFAULT_STORE: Final = Path(LADDER)
 
 PLAYER_HELP: Final = (
-    "random, greedy, alphabeta:DEPTH, a run, checkpoint or ONNX file, RUN:search=N, or usi:COMMAND."
+    "random, greedy, alphabeta:DEPTH, a run, checkpoint or exported file, RUN:search=N, "
+    "or usi:COMMAND."
 )
 
 Games = Annotated[int, typer.Option(min=1, help="Games per pair of players.")]

@@ -25,7 +25,7 @@ def play(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="Opponent: a run or checkpoint, .onnx, greedy, alphabeta:2, usi:COMMAND ... "
+            help="Opponent: a run, checkpoint, .keisei, .onnx, greedy, alphabeta:2, usi:COMMAND ... "
             "If left out, choose on the page.",
         ),
     ] = None,

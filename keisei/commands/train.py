@@ -21,7 +21,7 @@ def train(
         typer.Option(metavar="RUN", help="Resume this run from its last checkpoint."),
     ] = None,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Profile one update with torch.profiler.")
+        bool, typer.Option("--profile", help="Profile one update.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

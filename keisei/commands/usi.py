@@ -8,7 +8,7 @@ import typer
 
 def usi(
     model: Annotated[
-        Path, typer.Argument(help="A run, by path or name, a checkpoint, or an .onnx file.")
+        Path, typer.Argument(help="A run, by path or name, a checkpoint, or an exported file.")
     ],
     options: Annotated[
         list[str] | None,

@@ -1,7 +1,8 @@
 """`Predictor`, `Network` and `Prediction`: the interface between networks and the rest of Keisei.
 
 Self-play, search, players and the web call networks only through these. Nothing here needs torch:
-the towers (`keisei.network.towers`) are one implementation, ONNX files another.
+the towers (`keisei.network.towers`) are one implementation, the sparse network
+(`keisei.network.sparse`) and ONNX files are others.
 """
 
 import zlib

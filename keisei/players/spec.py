@@ -10,7 +10,7 @@ A spec is a kind with its main setting, then further settings as ``,name=value``
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root, |
 |  | ``temperature=T``: scale of the Gumbel noise there |
-| ``FILE.onnx`` | the network of an exported file, with the settings of a run |
+| ``FILE.keisei`` | the network of an exported file, with the settings of a run; or ``FILE.onnx`` |
 | ``usi:COMMAND`` | a USI engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS`` are limits: the first |
 |  | to be reached counts; ``name=N`` is for tables; ``processes=N`` engines play side by |
 |  | side; others are the engine's own options |
@@ -43,8 +43,8 @@ Value = TypeVar("Value")
 
 _NETWORK_SPEC: Final = re.compile(r"(?P<path>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)))?")
 _HELP: Final = (
-    "a player is random, greedy, alphabeta:DEPTH, a run, checkpoint or ONNX file with :policy or "
-    ":search=N, or usi:COMMAND"
+    "a player is random, greedy, alphabeta:DEPTH, a run, checkpoint or exported file with "
+    ":policy or :search=N, or usi:COMMAND"
 )
 
 DEFAULT_BYOYOMI: Final = 1000

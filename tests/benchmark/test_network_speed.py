@@ -15,13 +15,14 @@ from keisei.benchmark.network_speed import (
     reduced_paths,
     sample_batch,
 )
+from keisei.network.towers import compilation
 from tests.network.towers.samples import small_model
 
 
 @pytest.fixture(autouse=True)
 def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiling takes half a minute."""
-    monkeypatch.setattr(network_speed, "compile_forward", lambda model, **_: True)
+    monkeypatch.setattr(compilation, "compile_forward", lambda model, **_: True)
 
 
 def test_every_path_is_measured_against_the_naive_one() -> None:
@@ -39,7 +40,7 @@ def test_every_path_is_measured_against_the_naive_one() -> None:
 
 
 def test_what_cannot_be_compiled_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network_speed, "compile_forward", lambda model, **_: False)
+    monkeypatch.setattr(compilation, "compile_forward", lambda model, **_: False)
     model = small_model(tower_depth=1)
     speeds = measure_paths(model, sample_batch(model, 2), repetitions=1, seconds=0.0)
     assert [speed.path for speed in speeds] == [NAIVE, LAID_OUT]

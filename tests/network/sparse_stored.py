@@ -21,8 +21,11 @@ def stored_sparse(**settings: object) -> StoredNetwork:
     )
     network = SparseNetwork.new(config.model, feature_spec("core46"), threads=1, seed=0)
     random = np.random.default_rng(1)
-    for array in network.arrays:
-        noise = random.standard_normal(array.shape, dtype=np.float32)
-        np.add(array, np.float32(0.2) * noise, out=array)
+    network.load_weights(
+        {
+            name: array + np.float32(0.2) * random.standard_normal(array.shape, np.float32)
+            for name, array in network.weights().items()
+        }
+    )
     path = Path("runs", "mine", "checkpoints", "step-000000000192")
     return StoredNetwork(path, network.weights(), config, 192, "ab" * 32, "mine")

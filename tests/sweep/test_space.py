@@ -200,8 +200,10 @@ def test_every_problem_is_listed(tmp_path: Path) -> None:
 def test_what_only_training_would_notice_is_refused(
     changes: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    if "space" in changes:  # what is searched must not be set as well
+    if "space" in changes:  # what is searched must not be set, as it is in small sweeps
         changes = {**changes, "set": {"evaluation.interval": 1}}
+        if "model.type" not in changes["space"]:
+            changes["set"]["model.type"] = "resnet"
     sweep = small_sweep(tmp_path, **changes)
     with pytest.raises(ConfigError, match=problem):
         require_set_up(sweep)

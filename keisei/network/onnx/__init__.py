@@ -1,1 +1,1 @@
-"""Networks as ONNX files: exported with torch, loaded without it."""
+"""Networks as ONNX files: towers are exported with torch, everything else is done without it."""
