@@ -50,7 +50,7 @@ ALLOWED: Mapping[str, set[str]] = {
     },
     "web": {"analysis", "checkpoints", "evaluation", "play", "run_files", "runs", "shogi"},
     "benchmark": {
-        "callbacks", "config", "config_schema", "display", "evaluation", "network", "players",
+        "callbacks", "checkpoints", "config", "config_schema", "display", "evaluation", "network", "players",
         "ppo", "run_files", "runs", "search", "selfplay", "shogi", "training",
     },
     "warmup": {"config_schema", "network", "search", "shogi"},
