@@ -20,9 +20,7 @@ def train(
         str | None,
         typer.Option(metavar="RUN", help="Resume this run from its last checkpoint."),
     ] = None,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Profile one update.")
-    ] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Profile one update.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a Shogi player by self-play PPO and measure its strength."""
