@@ -25,7 +25,7 @@ def play(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="Opponent: a run, checkpoint, .keisei, .onnx, greedy, alphabeta:2, usi:COMMAND ... "
+            help="Opponent: a run, checkpoint, .keisei or .onnx file, greedy, usi:COMMAND ... "
             "If left out, choose on the page.",
         ),
     ] = None,
