@@ -75,6 +75,9 @@ def torch_needed_by(what: str, *, instead: str = "") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise TorchMissingError(what, instead=instead) from error
+        raise missing_torch(error, what, instead=instead) from error
+
+
+def missing_torch(error: ModuleNotFoundError, what: str, *, instead: str = "") -> Exception:
+    """Return what to raise for a failed import: `TorchMissingError`, or `error` if not of torch."""
+    return TorchMissingError(what, instead=instead) if error.name == "torch" else error

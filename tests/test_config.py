@@ -229,7 +229,7 @@ def test_the_field_decides_what_a_text_means(file: Path, setting: str, value: ob
         ("logging: {plugins: [a, [b]]}", "logging.plugins[1]: ['b'] is not allowed: should be"),
         ("ppo: {clip_rnge: 0.1}", "ppo.clip_rnge: unknown field: did you mean ppo.clip_range?"),
         ("ppo: {tower_depth: 1}", "unknown field: did you mean model.tower_depth?"),
-        ("ppo: {qqq: 1}", "ppo.qqq: unknown field: the fields of ppo are epochs, minibatch_size"),
+        ("ppo: {qqq: 1}", "ppo.qqq: unknown field: the fields of ppo are epochs, learn_share"),
         ("evaluation: {'': 1}", "evaluation.: unknown field: the fields of evaluation are"),
         ("modle: {tower_depth: 1}", "modle: unknown section: did you mean model?"),
         ("clip_range: 0.1", "clip_range: unknown section: did you mean ppo.clip_range?"),

@@ -103,7 +103,7 @@ def tower(
     from keisei.config import load_config
     from keisei.errors import torch_needed_by
 
-    with torch_needed_by("keisei benchmark train, which measures towers,"):
+    with torch_needed_by("keisei benchmark tower"):
         from keisei.benchmark.tower_train import (
             DEFAULT_SETTINGS,
             FULL,

@@ -18,7 +18,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
-from keisei.errors import ModelError, torch_needed_by
+from keisei.errors import ModelError, missing_torch
 from keisei.network.description import Description
 from keisei.network.predictor import Network
 from keisei.shogi.features import FeatureSpec
@@ -144,8 +144,10 @@ def resolve(
     """
     if not isinstance(part, str):
         return part
-    with torch_needed_by(needed_by, instead=instead):
+    try:
         found: Callable[..., Any] = resolve_name(part)
+    except ModuleNotFoundError as error:
+        raise missing_torch(error, needed_by, instead=instead) from error
     return found
 
 

@@ -321,7 +321,7 @@ def test_the_live_display_takes_the_terminal_and_gives_it_back(tmp_path: Path) -
     assert "warning: the disk is nearly full" in shown_last
     log = (tmp_path / "run.log").read_text("utf-8")
     assert log.count("the disk is nearly full") == 1
-    assert "ppo: epochs=1, minibatch_size=512" in log
+    assert "ppo: epochs=1, learn_share=1.0, minibatch_size=2048" in log
     assert "parameters=213504" in log
     assert "update 10 saved" in log
     assert "training ended: finished; 163,840 plies" in log
