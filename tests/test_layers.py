@@ -50,8 +50,8 @@ ALLOWED: Mapping[str, set[str]] = {
     },
     "web": {"analysis", "checkpoints", "evaluation", "play", "run_files", "runs", "shogi"},
     "benchmark": {
-        "callbacks", "checkpoints", "config", "config_schema", "display", "evaluation", "network", "players",
-        "ppo", "run_files", "runs", "search", "selfplay", "shogi", "training",
+        "callbacks", "checkpoints", "config", "config_schema", "display", "evaluation", "network",
+        "players", "ppo", "run_files", "runs", "search", "selfplay", "shogi", "training",
     },
     "warmup": {"config_schema", "network", "search", "shogi"},
     "doctor": {"shogi", "warmup"},
