@@ -210,10 +210,10 @@ class PPOConfig(Section):
         0.0, description="Fraction of the run over which the learning rate rises from zero."
     )
     entropy: Annotated[float, Field(ge=0.0)] = Field(
-        0.03, description="Initial weight of the entropy bonus."
+        0.05, description="Initial weight of the entropy bonus."
     )
     entropy_end: Annotated[float, Field(ge=0.0)] = Field(
-        0.008, description="Final weight of the entropy bonus."
+        0.02, description="Final weight of the entropy bonus."
     )
     entropy_schedule: Shape = Field("linear", description="Schedule of the entropy weight.")
     position_rate: Annotated[float, Field(gt=0.0)] = Field(
