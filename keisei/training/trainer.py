@@ -94,6 +94,9 @@ class Trainer:
         """Whether the newest weights have had the final, long evaluation."""
 
         self._earlier_seconds = 0.0
+        self._milestones_until = 0.0
+        """Seconds of training up to which milestones have been kept."""
+
         self._session_start = time.perf_counter()
 
     def run(self, interrupt: InterruptFlag | None = None) -> str:
@@ -126,10 +129,9 @@ class Trainer:
     def _train(self, interrupt: InterruptFlag) -> str:
         """Run the main loop until the run ends; return the reason."""
         while (end := self._end(interrupt)) is None:
-            before = self.progress.seconds
             self.train_step()
             if self.ranks.is_first:
-                self._save_milestone(before)
+                self._save_milestone()
                 self._take_evaluation(self.background.poll())
                 if _is_due(self.update, self.config.evaluation.interval):
                     self._evaluate_on_the_way(interrupt)
@@ -260,13 +262,10 @@ class Trainer:
         self.bus.emit(CheckpointSaved(path, self.progress))
         return path
 
-    def _save_milestone(self, before: float) -> None:
-        """Keep the network for good if one of ``checkpoint.milestones`` has passed since `before`.
-
-        Args:
-            before: seconds of training before the last step.
-        """
-        seconds = self.progress.seconds
+    def _save_milestone(self) -> None:
+        """Keep the network for good if one of ``checkpoint.milestones`` has passed."""
+        before, seconds = self._milestones_until, self.progress.seconds
+        self._milestones_until = seconds
         marks = self.config.checkpoint.milestones
         if not any(before < 60.0 * minutes <= seconds for minutes in marks):
             return
@@ -322,7 +321,7 @@ class Trainer:
         self._restore_own(state)
         restore_rng(state["global_randoms"])
         self.games = int(state["games"])
-        self._earlier_seconds = float(state["seconds"])
+        self._earlier_seconds = self._milestones_until = float(state["seconds"])
         self.scores = {
             name: Score(tuple(tally[:3]), tuple(tally[3:]))
             for name, tally in state["scores"].items()

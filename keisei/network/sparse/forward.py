@@ -182,21 +182,18 @@ def write_rows(
 
 
 @jit_math
-def _accumulate(table: Array, bias: Array, rows: Array, number: int, out: Array) -> None:
-    """Write ``bias`` plus the sum of rows of a table into ``out``."""
-    width = len(out)
-    for j in range(width):
-        out[j] = bias[j]
-    index = 0
-    while index + 4 <= number:
+def _add_rows(table: Array, rows: Array, start: int, stop: int, out: Array) -> None:
+    """Add the rows ``rows[start:stop]`` of a table to ``out``, four at a time."""
+    index = start
+    while index + 4 <= stop:
         a, b = np.uint64(rows[index]), np.uint64(rows[index + 1])
         c, d = np.uint64(rows[index + 2]), np.uint64(rows[index + 3])
-        for j in range(width):
+        for j in range(len(out)):
             out[j] += (table[a, j] + table[b, j]) + (table[c, j] + table[d, j])
         index += 4
-    while index < number:
+    while index < stop:
         a = np.uint64(rows[index])
-        for j in range(width):
+        for j in range(len(out)):
             out[j] += table[a, j]
         index += 1
 
@@ -220,29 +217,10 @@ def _move_logit(
     weights: SparseWeights, rows: Array, start: int, stop: int, context: Array, features: Array
 ) -> float:
     """Sum the rows of a move into ``features`` and return its logit."""
-    table = weights.move_table
-    width = len(context)
-    half = width // 2
-    index = start
-    if index < stop:
-        a = np.uint64(rows[index])
-        for j in range(width):
-            features[j] = table[a, j]
-        index += 1
-    else:  # no row of the chosen groups holds, as for drops if there is only ``origin``
-        for j in range(width):
-            features[j] = ZERO
-    while index + 4 <= stop:
-        a, b = np.uint64(rows[index]), np.uint64(rows[index + 1])
-        c, d = np.uint64(rows[index + 2]), np.uint64(rows[index + 3])
-        for j in range(width):
-            features[j] += (table[a, j] + table[b, j]) + (table[c, j] + table[d, j])
-        index += 4
-    while index < stop:
-        a = np.uint64(rows[index])
-        for j in range(width):
-            features[j] += table[a, j]
-        index += 1
+    half = len(context) // 2
+    for j in range(len(features)):
+        features[j] = ZERO
+    _add_rows(weights.move_table, rows, start, stop, features)
     logit = ZERO
     for j in range(half):
         logit += context[j] * features[j]
@@ -259,13 +237,9 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
     Accumulators, hidden layer and context are written into `work`.
     """
     accumulators, hidden = work.accumulators, work.hidden
-    _accumulate(
-        weights.position_table,
-        weights.position_bias,
-        work.position_rows,
-        work.counts[0],
-        accumulators,
-    )
+    for j in range(len(accumulators)):
+        accumulators[j] = weights.position_bias[j]
+    _add_rows(weights.position_table, work.position_rows, 0, work.counts[0], accumulators)
     linear = accumulators[0]
     for j in range(len(accumulators)):
         accumulators[j] = min(max(accumulators[j], ZERO), ONE)
