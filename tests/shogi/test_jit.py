@@ -245,7 +245,7 @@ def test_functions_that_sum_in_any_order_are_inlined_up_to_the_kernel() -> None:
                     kind = kinds[function.name]
                     assert kind & {"jit", "jit_math", "jit_math_caller"}, (path, function.name)
             found |= inlined
-    assert {"forward", "_accumulate"} <= found
+    assert {"forward", "_add_rows"} <= found
 
 
 def decorators(function: ast.FunctionDef) -> set[str]:
