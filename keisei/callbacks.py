@@ -15,6 +15,7 @@ from keisei.errors import KeiseiError
 
 if TYPE_CHECKING:  # readers of journals import `Progress`, and need neither Numba nor pydantic
     from keisei.config_schema import AppConfig
+    from keisei.evaluation.placing import Placement
     from keisei.evaluation.score import Score
     from keisei.shogi.game import ShogiGame
     from keisei.shogi.notation.record import GameRecord
@@ -105,13 +106,16 @@ class StepEnd:
 
 @dataclass(frozen=True)
 class EvaluationEnd:
-    """The network has been evaluated against its standard opponents."""
+    """The network has been rated, and has played its standard opponents."""
 
     progress: Progress
     """Progress of the evaluated network; a background evaluation ends some updates later."""
 
     scores: "Mapping[str, Score]"
     """Scores by opponent."""
+
+    placement: "Placement | None" = None
+    """Rating on the scale; None if the settings ask for none."""
 
     games: "tuple[GameRecord, ...]" = field(default=())
     """Sample games."""

@@ -370,9 +370,17 @@ class EvaluationConfig(Section):
         400, description="Games against each opponent at the end of the run."
     )
     opponents: tuple[Text, ...] = Field(
-        ("random", "greedy", "alphabeta:2", "alphabeta:3"),
+        ("greedy", "alphabeta:2", "alphabeta:3"),
         description="Opponents, as player specs: random, greedy, alphabeta:2, usi:...",
     )
+    within: Annotated[float, Field(ge=0.0)] = Field(
+        60.0,
+        description="More games are played until the Elo is known within this; 0: no Elo.",
+    )
+    final_within: Annotated[float, Field(ge=0.0)] = Field(
+        30.0, description="The same at the end of the run."
+    )
+    max_games: Positive = Field(1000, description="Games for the Elo, at most.")
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         512, description="Ply at which a game is a draw; wins take longer than in self-play."
     )

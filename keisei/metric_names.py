@@ -57,6 +57,9 @@ MEMORY: Final = "memory/rss_mb"
 VIDEO_MEMORY: Final = "memory/vram_mb"
 
 EVALUATION_PREFIX: Final = "eval/"
+ELO: Final = "eval/elo"
+ELO_LOW: Final = "eval/elo_low"
+ELO_HIGH: Final = "eval/elo_high"
 
 OUTCOMES: Final = (BLACK_WINS, DRAWS, WHITE_WINS)
 """Shares of games by outcome; they add up to 1."""
@@ -106,6 +109,9 @@ MEANINGS: Final[dict[str, str]] = {
     WORKER_PREFIX + "<number>/rss_mb": "Resident memory of a worker's process, in MB.",
     MEMORY: "Resident memory of the training process, in MB.",
     VIDEO_MEMORY: "Peak memory of tensors on the GPU, in MB; absent without a GPU.",
+    ELO: "Rating on the Elo scale.",
+    ELO_LOW: "Lower end of the rating's 95 % interval.",
+    ELO_HIGH: "Upper end of the rating's 95 % interval.",
     EVALUATION_PREFIX + "<opponent>/score": "Points per game; a draw counts 1/2.",
     EVALUATION_PREFIX + "<opponent>/low": "Lower end of the score's 95 % interval.",
     EVALUATION_PREFIX + "<opponent>/high": "Upper end of the score's 95 % interval.",

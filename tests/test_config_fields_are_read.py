@@ -34,6 +34,9 @@ FEATURES = (
     "ppo.epochs=2",
     "evaluation.interval=1",
     "evaluation.games=2",
+    "evaluation.within=900",
+    "evaluation.final_within=900",
+    "evaluation.max_games=8",
     "run.max_minutes=10",
 )
 """Settings without which some code would not run."""

@@ -19,10 +19,10 @@ from keisei.benchmark.harness import (
     this_machine,
 )
 from keisei.errors import KeiseiError
-from keisei.evaluation import STANDARD_OPPONENTS, YARDSTICK
-from keisei.evaluation.ladder import round_robin
-from keisei.evaluation.match import MatchSettings, play_match
-from keisei.evaluation.ratings import PairResult, rate
+from keisei.evaluation import DEFAULT_MAX_GAMES, STANDARD_OPPONENTS
+from keisei.evaluation.match import play_match
+from keisei.evaluation.placing import Placement, PlacingSettings, place_player
+from keisei.evaluation.scale import current_scale
 from keisei.evaluation.score import Score
 from keisei.formats import network_name, new_table
 from keisei.players.player import Player
@@ -60,11 +60,8 @@ class StrengthReport:
     peak_video_memory: float | None
     """Peak GPU memory in MB; None without a GPU."""
 
-    elo: float
-    """Elo relative to `YARDSTICK`."""
-
-    interval: tuple[float, float]
-    """95 % confidence interval of `elo`."""
+    placement: Placement
+    """Rating on the scale."""
 
     scores: dict[str, Score]
     """Score against each bot, by name."""
@@ -78,7 +75,7 @@ class StrengthReport:
             yield ReportRow("peak video memory", self.peak_video_memory, " MB", False)
         for name, score in self.scores.items():
             yield ReportRow(f"score against {name}", 100 * score.score, " %", True)
-        yield ReportRow(f"Elo against {YARDSTICK}", self.elo, "", True)
+        yield ReportRow("Elo", self.placement.rating, "", True)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -88,7 +85,7 @@ class StrengthReport:
             "run": self.run,
             "recipe": self.recipe,
             "figures": {row.name: row.value for row in self.figures()},
-            "elo_interval": list(self.interval),
+            "rating": self.placement.as_dict(),
             "results": {
                 name: {"black": list(score.black), "white": list(score.white)}
                 for name, score in self.scores.items()
@@ -100,10 +97,18 @@ def measure_strength(
     run_directory: Path,
     *,
     games: int,
+    max_games: int = DEFAULT_MAX_GAMES,
     seed: int = 0,
     on_progress: ProgressCallback = lambda step, done, total: None,
 ) -> StrengthReport:
-    """Measure a trained run, with `games` games against each bot.
+    """Measure a trained run.
+
+    Args:
+        run_directory: the run.
+        games: games against each of the standard opponents.
+        max_games: games for its rating, at most.
+        seed: seed of the first match.
+        on_progress: called before each match.
 
     Raises:
         KeiseiError: The directory is not a run, or it has not been trained.
@@ -112,8 +117,7 @@ def measure_strength(
     if not history.steps:
         raise KeiseiError(f"{run_directory} has not been trained yet")
     player = make_player(str(run_directory))
-    results, scores = _play(player, games, seed, on_progress)
-    ratings = rate(results, anchor=YARDSTICK)
+    placement, scores = _play(player, games, max_games, seed, on_progress)
     seconds = sum(step.metrics.get(name, 0.0) for step in history.steps for name in metrics.TIMES)
     last = history.steps[-1]
     video = [step.metrics.get(metrics.VIDEO_MEMORY) for step in history.steps]
@@ -125,8 +129,7 @@ def measure_strength(
         games_per_second=last.games / seconds,
         peak_memory=max(step.metrics.get(metrics.MEMORY, 0.0) for step in history.steps),
         peak_video_memory=max((value for value in video if value is not None), default=None),
-        elo=ratings.rating(player.name),
-        interval=ratings.interval(player.name),
+        placement=placement,
         scores=scores,
     )
 
@@ -143,28 +146,20 @@ def read_figures(path: Path) -> dict[str, float]:
 
 
 def _play(
-    player: Player, games: int, seed: int, on_progress: ProgressCallback
-) -> tuple[list[PairResult], dict[str, Score]]:
-    results: list[PairResult] = []
+    player: Player, games: int, max_games: int, seed: int, on_progress: ProgressCallback
+) -> tuple[Placement, dict[str, Score]]:
+    """Place the player; return its rating, and its scores against the standard opponents."""
+    scale = current_scale()
     scores: dict[str, Score] = {}
     with open_players(STANDARD_OPPONENTS) as bots:
-        pairs = [(player, bot) for bot in bots] + round_robin(bots)
-        for number, (one, other) in enumerate(pairs):
-            on_progress(f"{one.name} against {other.name}", number, len(pairs))
-            score = play_match(one, other, MatchSettings(games=games, seed=seed + number)).score
-            results += pair_results(one.name, other.name, score)
-            if one is player:
-                scores[other.name] = score
-    return results, scores
-
-
-def pair_results(player: str, opponent: str, score: Score) -> list[PairResult]:
-    """Split the score of a match by who was Black, as `rate` needs it."""
-    won, drawn, lost = score.white
-    return [
-        PairResult(player, opponent, *score.black),
-        PairResult(opponent, player, lost, drawn, won),
-    ]
+        for number, bot in enumerate(bots):
+            on_progress(f"{player.name} against {bot.name}", number, len(bots) + 1)
+            match = scale.match_settings(games=games, seed=seed + number)
+            scores[bot.name] = play_match(player, bot, match).score
+    on_progress(f"placing {player.name} on the scale", len(scores), len(scores) + 1)
+    settings = PlacingSettings(max_games=max_games)
+    placing = place_player(player, scale, settings, seed=seed + len(scores))
+    return placing.placement, scores
 
 
 def _recipe(run_directory: Path, history: History) -> dict[str, str]:
@@ -201,10 +196,8 @@ def print_strength_report(report: StrengthReport, old: Mapping[str, float] | Non
             cells += _comparison(row, old.get(row.name))
         table.add_row(*cells)
     console.print(table)
-    low, high = report.interval
-    console.print(
-        f"Elo against {YARDSTICK}: 95 % {low:+.0f} to {high:+.0f}", style="dim", highlight=False
-    )
+    placement = report.placement
+    console.print(f"Elo on scale {placement.version}: {placement}", style="dim", highlight=False)
 
 
 def _comparison(row: ReportRow, before: float | None) -> list[Text]:

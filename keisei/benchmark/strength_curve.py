@@ -1,15 +1,16 @@
-"""``keisei benchmark curve``: scores of a run's milestones over the minutes of its training.
+"""``keisei benchmark curve``: strength of a run's milestones over the minutes of its training.
 
-Runs keep a network at each of ``checkpoint.milestones`` minutes. Each plays the same opponents by
-its policy; several runs of one recipe are one line, with the median and all their points.
+Runs keep a network at each of ``checkpoint.milestones`` minutes. Each is placed on the Elo scale
+and plays the same opponents, by its policy; several runs of one recipe are one line, with the
+median and all their points.
 """
 
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from matplotlib.figure import Figure
 from rich.console import Console
@@ -18,7 +19,9 @@ from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_checkpoint
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
+from keisei.evaluation import DEFAULT_WITHIN
 from keisei.evaluation.measure import measure
+from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.formats import new_table
 from keisei.network.loading import read_network
@@ -39,6 +42,7 @@ class CurvePoint:
 
     minutes: float
     timestep: int
+    placement: Placement
     scores: dict[str, Score]
 
     def as_dict(self) -> dict[str, Any]:
@@ -53,6 +57,7 @@ class CurvePoint:
             "recipe": self.recipe,
             "minutes": self.minutes,
             "timestep": self.timestep,
+            "rating": asdict(self.placement),
             "scores": scores,
         }
 
@@ -73,9 +78,10 @@ def measure_curve(
     *,
     opponents: Sequence[str] = OPPONENTS,
     games: int,
+    within: float = DEFAULT_WITHIN,
     on_progress: ProgressCallback = lambda step, done, total: None,
 ) -> CurveReport:
-    """Play all milestones of `runs` against each opponent.
+    """Rate all milestones of `runs`, and play each opponent.
 
     Raises:
         KeiseiError: A run has no milestones.
@@ -89,9 +95,17 @@ def measure_curve(
         config = stored.config.model_copy(update={"evaluation": evaluation})
         network = stored.network(DeviceConfig(device="cpu"))
         seconds = float(load_checkpoint(path).state["seconds"])
-        scores = measure(network, config, games=games, seed=stored.timestep).scores
+        found_strength = measure(network, config, games=games, within=within, seed=stored.timestep)
+        assert found_strength.placement is not None
         points.append(
-            CurvePoint(run.name, _recipe(run.name), seconds / 60.0, stored.timestep, scores)
+            CurvePoint(
+                run.name,
+                _recipe(run.name),
+                seconds / 60.0,
+                stored.timestep,
+                found_strength.placement,
+                found_strength.scores,
+            )
         )
     return CurveReport(tuple(sorted(points, key=lambda point: (point.recipe, point.minutes))))
 
@@ -110,7 +124,14 @@ def _point(entry: Mapping[str, Any]) -> CurvePoint:
         name: Score(tuple(score["black"]), tuple(score["white"]))
         for name, score in entry["scores"].items()
     }
-    return CurvePoint(entry["run"], entry["recipe"], entry["minutes"], entry["timestep"], scores)
+    return CurvePoint(
+        entry["run"],
+        entry["recipe"],
+        entry["minutes"],
+        entry["timestep"],
+        Placement(**entry["rating"]),
+        scores,
+    )
 
 
 def _milestones(run: Path) -> list[Path]:
@@ -127,23 +148,29 @@ def _recipe(run: str) -> str:
     return run.rstrip("0123456789").rstrip("-_") or run
 
 
+class _Panel(NamedTuple):
+    """One plot of the picture."""
+
+    title: str
+    value: Callable[[CurvePoint], tuple[float, float, float]]
+    """(value, low, high) of a point."""
+
+
 def draw_curve(report: CurveReport) -> Figure:
-    """Plot the score against each opponent over minutes, on a logarithmic scale."""
-    opponents = list(dict.fromkeys(name for point in report.points for name in point.scores))
+    """Plot the rating and the score against each opponent over minutes, logarithmically."""
     recipes = list(dict.fromkeys(point.recipe for point in report.points))
-    figure, all_axes = new_figure(columns=len(opponents), height=1.1 * HEIGHT)
-    for axes, opponent in zip(all_axes, opponents, strict=True):
+    panels = [_Panel("Elo", _rating), *(_score_panel(name) for name in _opponents(report))]
+    figure, all_axes = new_figure(columns=len(panels), height=1.1 * HEIGHT)
+    for axes, panel in zip(all_axes, panels, strict=True):
         for color, recipe in zip(COLORS, recipes, strict=False):
-            points = [p for p in report.points if p.recipe == recipe and opponent in p.scores]
+            points = [point for point in report.points if point.recipe == recipe]
             for point in points:
-                low, high = point.scores[opponent].interval
-                axes.plot([point.minutes] * 2, [100 * low, 100 * high], color=color, alpha=0.35)
-                axes.plot(
-                    point.minutes, 100 * point.scores[opponent].score, ".", color=color, alpha=0.6
-                )
+                value, low, high = panel.value(point)
+                axes.plot([point.minutes] * 2, [low, high], color=color, alpha=0.35)
+                axes.plot(point.minutes, value, ".", color=color, alpha=0.6)
             groups = _by_minute(points)
             medians = [
-                100 * statistics.median(p.scores[opponent].score for p in group)
+                statistics.median(panel.value(point)[0] for point in group)
                 for group in groups.values()
             ]
             axes.plot(list(groups), medians, color=color, linewidth=1.8, label=recipe)
@@ -151,11 +178,29 @@ def draw_curve(report: CurveReport) -> Figure:
         marks = sorted({round(point.minutes) for point in report.points})
         axes.set_xticks(marks, [str(mark) for mark in marks])
         axes.minorticks_off()
-        axes.set_ylim(0, 101)
-        axes.set_title(f"score against {opponent}, %", fontsize=10, color=INK, loc="left")
+        axes.set_title(panel.title, fontsize=10, color=INK, loc="left")
         axes.set_xlabel("minutes of training", fontsize=9, color=INK)
+    for axes in all_axes[1:]:
+        axes.set_ylim(0, 101)
     all_axes[0].legend(frameon=False, fontsize=9)
     return figure
+
+
+def _rating(point: CurvePoint) -> tuple[float, float, float]:
+    return point.placement.rating, point.placement.low, point.placement.high
+
+
+def _score_panel(opponent: str) -> _Panel:
+    def score(point: CurvePoint) -> tuple[float, float, float]:
+        found = point.scores[opponent]
+        low, high = found.interval
+        return 100 * found.score, 100 * low, 100 * high
+
+    return _Panel(f"score against {opponent}, %", score)
+
+
+def _opponents(report: CurveReport) -> list[str]:
+    return list(dict.fromkeys(name for point in report.points for name in point.scores))
 
 
 def _by_minute(points: Sequence[CurvePoint]) -> dict[float, list[CurvePoint]]:
@@ -168,12 +213,13 @@ def _by_minute(points: Sequence[CurvePoint]) -> dict[float, list[CurvePoint]]:
 
 def print_curve_report(report: CurveReport) -> None:
     """Print the points as a table."""
-    opponents = list(dict.fromkeys(name for point in report.points for name in point.scores))
-    table = new_table("score over minutes of training")
-    for heading in ("run", "minutes", "plies", *opponents):
+    opponents = _opponents(report)
+    table = new_table("strength over minutes of training")
+    for heading in ("run", "minutes", "plies", "Elo", *opponents):
         table.add_column(heading, justify="left" if heading == "run" else "right", no_wrap=True)
     for point in report.points:
-        cells = []
+        rating = point.placement
+        cells = [f"{rating.rating:.0f} ({rating.low:.0f}-{rating.high:.0f})"]
         for opponent in opponents:
             score = point.scores[opponent]
             low, high = score.interval

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from keisei.commands.options import AsJson, Config, Settings
+from keisei.commands.options import AsJson, Config, MaxGames, Settings
+from keisei.evaluation import DEFAULT_MAX_GAMES
 
 benchmark_app = typer.Typer(help="Measure the speed and the strength of Keisei.")
 
@@ -129,12 +130,13 @@ def strength(
     config: Config = None,
     settings: Settings = None,
     games: Annotated[int, typer.Option(min=2, help="Games against each bot.")] = 200,
+    max_games: MaxGames = DEFAULT_MAX_GAMES,
     compare: Annotated[
         Path | None, typer.Option(help="An earlier report, as --json printed it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Whole recipe: games and plies per second, memory, Elo against alphabeta:2."""
+    """Whole recipe: games and plies per second, memory, Elo."""
     from keisei.benchmark.strength import measure_strength, print_strength_report, read_figures
     from keisei.run_files import find_run
 
@@ -147,7 +149,9 @@ def strength(
     else:
         run_directory = find_run(run)
     report = _with_progress(
-        lambda on_progress: measure_strength(run_directory, games=games, on_progress=on_progress)
+        lambda on_progress: measure_strength(
+            run_directory, games=games, max_games=max_games, on_progress=on_progress
+        )
     )
     _show(report, lambda report: print_strength_report(report, old), as_json=as_json)
 

@@ -10,14 +10,14 @@ from keisei.commands import options
 from keisei.evaluation import (
     DEFAULT_CHECKPOINTS,
     DEFAULT_GAMES,
-    DEFAULT_OPENING_PLIES,
-    DEFAULT_PLY_LIMIT,
+    DEFAULT_MAX_GAMES,
+    DEFAULT_WITHIN,
     STANDARD_OPPONENTS,
 )
 from keisei.run_files import ELO_PLOT, STRENGTH, find_run
 
 if TYPE_CHECKING:
-    from keisei.evaluation.match import MatchSettings
+    from keisei.evaluation.placing import PlacingSettings
     from keisei.evaluation.run_strength import RunStrength
 
 
@@ -28,16 +28,16 @@ def evaluate(
         typer.Option(
             metavar="PLAYER",
             show_default=", ".join(STANDARD_OPPONENTS),
-            help=f"{options.PLAYER_HELP} Repeatable.",
+            help=f"Also compare with: {options.PLAYER_HELP} Repeatable.",
         ),
     ] = None,
-    games: options.Games = DEFAULT_GAMES,
+    games: Annotated[int, typer.Option(min=1, help="Games against each of them.")] = DEFAULT_GAMES,
+    within: options.Within = DEFAULT_WITHIN,
+    max_games: options.MaxGames = DEFAULT_MAX_GAMES,
     checkpoints: Annotated[
         int, typer.Option(min=1, help="Number of the run's checkpoints, the newest included.")
     ] = DEFAULT_CHECKPOINTS,
     store: options.Store = options.DEFAULT_STORE,
-    opening_plies: options.OpeningPlies = DEFAULT_OPENING_PLIES,
-    ply_limit: options.PlyLimit = DEFAULT_PLY_LIMIT,
     seed: options.Seed = 0,
     plot: Annotated[
         Path | None,
@@ -49,18 +49,25 @@ def evaluate(
     threads: options.Threads = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Measure a run: its checkpoints play standard opponents and are rated on one Elo scale.
+    """Measure a run: its checkpoints are placed on the Elo scale, by games against references.
 
     Only games that are not stored yet are played. The ratings are written to RUN/strength.json.
     """
-    from keisei.evaluation.match import MatchSettings
+    from keisei.evaluation.placing import PlacingSettings
     from keisei.system import make_directory
 
     directory = find_run(run)
-    settings = MatchSettings(
-        games=games, seed=seed, ply_limit=ply_limit, opening_plies=opening_plies
+    strength = _measure(
+        directory,
+        opponents,
+        games,
+        PlacingSettings(within=within, max_games=max_games),
+        seed,
+        checkpoints,
+        store,
+        device,
+        threads,
     )
-    strength = _measure(directory, opponents, settings, checkpoints, store, device, threads)
     picture = plot or directory / ELO_PLOT
     if plot is None:
         make_directory(picture.parent)
@@ -77,13 +84,15 @@ def evaluate(
 def _measure(
     directory: Path,
     specs: list[str] | None,
-    settings: "MatchSettings",
+    games: int,
+    placing: "PlacingSettings",
+    seed: int,
     checkpoints: int,
     store: Path,
     device: str,
     threads: int,
 ) -> "RunStrength":
-    from keisei.commands.tables import progress_bar, show_ladder_progress
+    from keisei.commands.tables import progress_bar, show_run_progress
     from keisei.evaluation.results import ResultStore
     from keisei.evaluation.run_strength import measure_run
     from keisei.network.loading import device_config
@@ -95,11 +104,13 @@ def _measure(
             return measure_run(
                 directory,
                 opponents,
-                settings,
                 results,
+                games=games,
+                placing=placing,
+                seed=seed,
                 checkpoints=checkpoints,
                 device=device_config(device, threads),
-                on_games=lambda now: show_ladder_progress(bar, task, now),
+                on_progress=lambda now: show_run_progress(bar, task, now),
             )
 
 

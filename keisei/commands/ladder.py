@@ -1,16 +1,24 @@
 """``keisei ladder``: Elo ratings of players."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keisei.commands import options
-from keisei.evaluation import DEFAULT_GAMES, DEFAULT_OPENING_PLIES, DEFAULT_PLY_LIMIT
+from keisei.evaluation import (
+    DEFAULT_GAMES,
+    DEFAULT_MAX_GAMES,
+    DEFAULT_OPENING_PLIES,
+    DEFAULT_PLY_LIMIT,
+    DEFAULT_WITHIN,
+)
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchSettings
+    from keisei.evaluation.placing import PlacingSettings
     from keisei.evaluation.results import ResultStore
 
 
@@ -24,6 +32,8 @@ def ladder(
         ),
     ] = None,
     games: options.Games = DEFAULT_GAMES,
+    within: options.Within = DEFAULT_WITHIN,
+    max_games: options.MaxGames = DEFAULT_MAX_GAMES,
     store: options.Store = options.DEFAULT_STORE,
     opening_plies: options.OpeningPlies = DEFAULT_OPENING_PLIES,
     ply_limit: options.PlyLimit = DEFAULT_PLY_LIMIT,
@@ -35,19 +45,22 @@ def ladder(
     threads: options.Threads = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Rate players on one Elo scale: missing games are played, and all stored games count.
+    """Rate players on the Elo scale: missing games are played, and all stored games count.
 
+    Each player meets references of the scale until its rating is known, and all meet each other.
     Without players, show the ladder of all stored results.
     """
     from keisei.evaluation.ladder import read_ladder
     from keisei.evaluation.match import MatchSettings
+    from keisei.evaluation.placing import PlacingSettings
     from keisei.evaluation.results import Conditions, ResultStore
 
+    placing = PlacingSettings(within=within, max_games=max_games)
     settings = MatchSettings(
         games=games, seed=seed, ply_limit=ply_limit, opening_plies=opening_plies
     )
     with ResultStore(store, create=bool(players)) as results:
-        shown = _play(players, settings, results, device, threads) if players else None
+        shown = _play(players, settings, placing, results, device, threads) if players else None
         found = read_ladder(results, Conditions.of(settings), shown)
     if plot is not None:
         from keisei.evaluation.strength_plots import draw_ladder
@@ -64,20 +77,46 @@ def ladder(
 
 
 def _play(
-    specs: list[str], settings: "MatchSettings", results: "ResultStore", device: str, threads: int
+    specs: list[str],
+    settings: "MatchSettings",
+    placing: "PlacingSettings",
+    results: "ResultStore",
+    device: str,
+    threads: int,
 ) -> list[str]:
     """Play the missing games; return the identities of the players."""
-    from keisei.commands.tables import progress_bar, show_ladder_progress
+    from keisei.commands.tables import progress_bar, show_ladder_progress, show_placing
     from keisei.errors import KeiseiError
-    from keisei.evaluation.ladder import play_missing, round_robin
+    from keisei.evaluation.ladder import distinct, play_missing, round_robin
+    from keisei.evaluation.placing import place_player
+    from keisei.evaluation.results import Conditions
+    from keisei.evaluation.scale import current_scale
     from keisei.players.spec import open_players
 
+    scale = current_scale()
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
-        with open_players(specs, device=device, threads=threads) as players:
-            if not (pairs := round_robin(players)):
-                raise KeiseiError("a ladder needs at least two different players")
+        with open_players(specs, device=device, threads=threads) as opened:
+            players = distinct(opened)
+            pairs = round_robin(players)
+            is_on_scale = Conditions.of(settings) == scale.conditions
+            if not pairs and not is_on_scale:
+                raise KeiseiError(
+                    "a ladder with conditions other than those of the scale needs at least two "
+                    "different players"
+                )
             play_missing(
                 results, pairs, settings, on_games=lambda now: show_ladder_progress(bar, task, now)
             )
+            unrated = [player for player in players if player.identity not in scale.ratings]
+            for player in unrated if is_on_scale else ():
+                place_player(
+                    player,
+                    scale,
+                    placing,
+                    seed=settings.seed,
+                    threads=threads,
+                    store=results,
+                    on_games=partial(show_placing, bar, task, player.name),
+                )
             return [player.identity for player in players]

@@ -142,8 +142,8 @@ MAX_SEED: Final = 1 << 53
 DEFAULT_STORE: Final = Path(LADDER)
 
 PLAYER_HELP: Final = (
-    "random, greedy, alphabeta:DEPTH, a run, checkpoint or exported file, RUN:search=N, "
-    "or usi:COMMAND."
+    "random, greedy, alphabeta:DEPTH, frozen:NAME, a run, checkpoint or exported file, "
+    "RUN:search=N, or usi:COMMAND."
 )
 
 Games = Annotated[int, typer.Option(min=1, help="Games per pair of players.")]
@@ -153,6 +153,13 @@ OpeningPlies = Annotated[
 PlyLimit = Annotated[
     int, typer.Option(min=1, max=MAX_PLY_LIMIT, help="Ply at which a game is a draw.")
 ]
+Within = Annotated[
+    float,
+    typer.Option(
+        min=5.0, help="Play until ratings are known within this many points, with 95 % confidence."
+    ),
+]
+MaxGames = Annotated[int, typer.Option(min=8, help="Games to place a player, at most.")]
 Seed = Annotated[
     int, typer.Option(min=0, max=MAX_SEED, help="First seed; seeds of stored games are skipped.")
 ]

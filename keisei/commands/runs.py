@@ -1,4 +1,4 @@
-"""``keisei runs``: a list of runs with their scores."""
+"""``keisei runs``: a list of runs with their strength."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def runs(
     root: Annotated[Path, typer.Argument(help="Directory that holds the runs.")] = Path(RUNS),
     as_json: AsJson = False,
 ) -> None:
-    """List runs: state, plies, time, games, latest scores, model size."""
+    """List runs: state, plies, time, games, Elo, model."""
     from keisei.runs.listing import list_runs
 
     found = list_runs(root)
@@ -55,28 +55,21 @@ def _table(found: "list[RunOverview]") -> "Table":
         NOTHING,
         count,
         duration,
-        percent,
         short_count,
     )
 
-    opponents = list(dict.fromkeys(opponent for run in found for opponent in run.scores))
     table = Table(title="runs", title_justify="left")
     table.add_column("name", overflow="fold")
     table.add_column("state")
-    for heading in ("plies", "time", "games", *(f"vs {name}" for name in opponents)):
-        table.add_column(Text(heading), justify="right")
+    for heading in ("plies", "time", "games", "Elo"):
+        table.add_column(heading, justify="right")
     table.add_column("model")
     for run in found:
         state = Text(run.state, style=STATE_STYLES[run.state])
         if run.state == "broken":
             table.add_row(Text(run.name), state)
             continue
-        scores = (
-            f"{percent(run.scores[name].score)} ±{100 * run.scores[name].margin:.0f}"
-            if name in run.scores
-            else NOTHING
-            for name in opponents
-        )
+        elo = NOTHING if run.elo is None else f"{run.elo.elo:.0f} ±{run.elo.margin:.0f}"
         size = "" if run.parameters is None else f", {short_count(run.parameters)}"
         table.add_row(
             Text(run.name),
@@ -84,7 +77,7 @@ def _table(found: "list[RunOverview]") -> "Table":
             short_count(run.timestep),
             duration(run.seconds),
             count(run.games),
-            *scores,
+            elo,
             Text(run.model + size),
         )
     return table

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from keisei.evaluation.ladder import Ladder, LadderProgress
     from keisei.evaluation.match import MatchResult
     from keisei.evaluation.match_report import MatchReport
-    from keisei.evaluation.run_strength import RunStrength
+    from keisei.evaluation.placing import Placement, PlacingProgress
+    from keisei.evaluation.run_strength import RunProgress, RunStrength
     from keisei.evaluation.score import Score, Sprt
 
 
@@ -93,6 +94,8 @@ def print_match(report: "MatchReport", *, games_dir: Path | None, store: Path | 
         "ended by " + ", ".join(f"{name} {n}" for name, n in result.endings.most_common()),
         f"{report.conditions}, seed {report.settings.seed}",
     ]
+    if (rated := report.rated) is not None:
+        lines.append(f"{rated.name} on scale {rated.placement.version}: {rated.placement}")
     if report.test is not None:
         lines.append(_sprt_text(report.test, score))
     if games_dir is not None:
@@ -147,12 +150,11 @@ def print_ladder(ladder: "Ladder") -> None:
     for heading in ("Elo", "95 %", "games", "score", "better than next"):
         table.add_column(heading, justify="right")
     for standing in ladder.standings:
-        is_anchor = standing.identity == ladder.ratings.anchor
         table.add_row(
             str(standing.rank),
             Text(standing.name),
             elo_text(standing.elo),
-            "anchor" if is_anchor else interval_text(standing.low, standing.high),
+            "fixed" if standing.is_fixed else interval_text(standing.low, standing.high),
             count(standing.games),
             percent(standing.score, 1),
             NOTHING if standing.superiority is None else percent(standing.superiority, 1),
@@ -169,22 +171,50 @@ def print_run_strength(strength: "RunStrength") -> None:
     for heading in ("plies", "Elo", "95 %", *(f"vs {name}" for name in opponents)):
         table.add_column(Text(heading), justify="right")
     for checkpoint in strength.checkpoints:
-        standing = checkpoint.standing
+        placement = checkpoint.placement
         table.add_row(
             count(checkpoint.timestep),
-            elo_text(standing.elo),
-            interval_text(standing.low, standing.high),
+            *placement_cells(placement),
             *(
                 percent(checkpoint.scores[name].score) if name in checkpoint.scores else NOTHING
                 for name in opponents
             ),
         )
     console.print(table)
-    ratings = ", ".join(f"{o.name} {elo_text(o.elo)}" for o in strength.opponents)
-    print_line(console, f"opponents: {ratings}")
-    _print_model(console, strength.ladder)
+    if strength.opponents:
+        ratings = ", ".join(f"{name} {elo_text(elo)}" for name, elo in strength.opponents)
+        print_line(console, f"references: {ratings}")
+    print_line(
+        console, f"Elo on scale {strength.scale.version}; {strength.scale.conditions}", style="dim"
+    )
     for problem in strength.left_out:
         print_line(console, f"left out: {problem}", style="yellow")
+
+
+def placement_cells(placement: "Placement") -> tuple[str, str]:
+    """Return rating and interval for a table; a bound alone beyond the ends of the scale."""
+    if placement.position == "above":
+        return NOTHING, f"above {elo_text(placement.low)}"
+    if placement.position == "below":
+        return NOTHING, f"below {elo_text(placement.high)}"
+    return elo_text(placement.rating), interval_text(placement.low, placement.high)
+
+
+def show_placing(bar: Progress, task: TaskID, player: str, now: "PlacingProgress") -> None:
+    """Show the current opponent and what is known of a player's rating."""
+    known = f", {now.placement}" if now.placement.games else ""
+    bar.update(task, description=escape(f"{player} - {now.opponent}: {now.games} games{known}"))
+
+
+def show_run_progress(bar: Progress, task: TaskID, now: "RunProgress") -> None:
+    """Show the checkpoint that plays, its opponent and what is known of its rating."""
+    known = f": {now.placement}" if now.placement is not None and now.placement.games else ""
+    bar.update(
+        task,
+        description=escape(f"{now.player} - {now.opponent}{known}"),
+        completed=now.checkpoint,
+        total=now.checkpoints,
+    )
 
 
 def print_line(console: Console, line: str, *, style: str = "") -> None:
@@ -196,9 +226,8 @@ def _print_model(console: Console, ladder: "Ladder") -> None:
     ratings = ladder.ratings
     print_line(
         console,
-        f"first move {elo_text(ratings.first_move)} Elo, "
-        f"draws between equals {percent(ratings.draw_rate, 1)}",
+        f"first move {elo_text(ratings.first_move)} Elo, draws {percent(ratings.draws, 1)}",
     )
-    print_line(console, str(ladder.conditions), style="dim")
+    print_line(console, f"Elo: {ladder.scale}; {ladder.conditions}", style="dim")
     for note in ladder.notes:
         print_line(console, note, style="yellow")

@@ -113,7 +113,13 @@ class PlainDisplay(Callback):
             for opponent, results in self.state.scores.items()
             if opponent in event.scores
         )
-        logger.info("update %d, score against %s", event.progress.update, scores or "no opponent")
+        rating = "" if event.placement is None else f"Elo {event.placement}, "
+        logger.info(
+            "update %d, %sscore against %s",
+            event.progress.update,
+            rating,
+            scores or "no opponent",
+        )
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
         """Log the name of the checkpoint."""

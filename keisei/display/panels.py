@@ -264,8 +264,17 @@ def worker_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def strength_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
-    """Return a line for each opponent, with the scores of all evaluations."""
+    """Return the rating, then the score against each opponent, with those of all evaluations."""
     lines = []
+    if state.ratings:
+        rating = state.ratings[-1]
+        line = labelled("Elo").append(f"{rating.elo:>5.0f}", "bold")
+        line.append(f" {glyphs.plus_minus}{rating.margin:<4.0f}")
+        room = max(1, width - line.cell_len - 1)
+        ratings = [found.elo for found in state.ratings[-room:]]
+        trend = sparkline(ratings, glyphs, low=min(ratings), high=max(ratings))
+        line.append(f" {trend}", "green")
+        lines.append(fit(line, width, glyphs))
     for opponent, results in state.scores.items():
         last = results[-1]
         line = labelled("vs " + displayable(opponent, glyphs))

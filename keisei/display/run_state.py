@@ -21,7 +21,13 @@ from keisei.callbacks import (
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.runs.history import History
-from keisei.runs.journal import ScoreEstimate, evaluation_metrics, score_estimates
+from keisei.runs.journal import (
+    EloEstimate,
+    ScoreEstimate,
+    elo_estimate,
+    evaluation_metrics,
+    score_estimates,
+)
 from keisei.shogi.game import ShogiGame
 
 TREND_LENGTH: Final = 60
@@ -64,6 +70,9 @@ class RunState:
     scores: dict[str, list[ScoreEstimate]] = field(default_factory=dict)
     """All scores against each opponent, oldest first."""
 
+    ratings: list[EloEstimate] = field(default_factory=list)
+    """All ratings, oldest first."""
+
     checkpoint: Progress | None = None
     """Progress at the last checkpoint."""
 
@@ -93,8 +102,7 @@ class RunState:
         """Handle an evaluation, of the present network or, in the background, of an earlier one."""
         if event.progress.seconds >= self.progress.seconds:
             self._set_progress(event.progress)
-        for opponent, score in score_estimates(evaluation_metrics(event.scores)).items():
-            self.scores.setdefault(opponent, []).append(score)
+        self._add_evaluation(evaluation_metrics(event.scores, event.placement))
 
     def save(self, event: CheckpointSaved) -> None:
         """Handle a new checkpoint."""
@@ -124,8 +132,13 @@ class RunState:
                 self._extend_trends(entry.metrics)
         for entry in history.evaluations:
             if entry.update <= update:
-                for opponent, score in score_estimates(entry.metrics).items():
-                    self.scores.setdefault(opponent, []).append(score)
+                self._add_evaluation(entry.metrics)
+
+    def _add_evaluation(self, metrics: Mapping[str, float]) -> None:
+        if (rating := elo_estimate(metrics)) is not None:
+            self.ratings.append(rating)
+        for opponent, score in score_estimates(metrics).items():
+            self.scores.setdefault(opponent, []).append(score)
 
     # ---- derived values ----
 

@@ -1,4 +1,4 @@
-"""Playing strength: matches, scores, sequential tests, Elo ratings, ladders, runs over time.
+"""Playing strength: matches, scores, sequential tests, a scale of ratings, ladders, runs over time.
 
 >>> from keisei.evaluation import MatchSettings, play_match
 >>> from keisei.players.spec import make_player
@@ -16,28 +16,37 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from keisei.evaluation.ladder import Ladder, play_missing, read_ladder, round_robin
     from keisei.evaluation.match import MatchResult, MatchSettings, play_match
+    from keisei.evaluation.placing import Placement, PlacingSettings, place_player
     from keisei.evaluation.ratings import PairResult, Ratings, rate
     from keisei.evaluation.results import Conditions, ResultStore
     from keisei.evaluation.run_strength import measure_run
+    from keisei.evaluation.scale import Scale, current_scale
     from keisei.evaluation.score import Score, Sprt
 
 __all__ = [
     "DEFAULT_CHECKPOINTS",
     "DEFAULT_GAMES",
+    "DEFAULT_MAX_GAMES",
     "DEFAULT_OPENING_PLIES",
     "DEFAULT_PLY_LIMIT",
+    "DEFAULT_WITHIN",
     "STANDARD_OPPONENTS",
-    "YARDSTICK",
+    "ZERO_PLAYER",
     "Conditions",
     "Ladder",
     "MatchResult",
     "MatchSettings",
     "PairResult",
+    "Placement",
+    "PlacingSettings",
     "Ratings",
     "ResultStore",
+    "Scale",
     "Score",
     "Sprt",
+    "current_scale",
     "measure_run",
+    "place_player",
     "play_match",
     "play_missing",
     "rate",
@@ -45,20 +54,17 @@ __all__ = [
     "round_robin",
 ]
 
-YARDSTICK: Final = "alphabeta:2"
-"""The bot that strength is compared with."""
+ZERO_PLAYER: Final = "random"
+"""Identity of the player with rating 0."""
 
-STANDARD_OPPONENTS: Final = (
-    "random",
-    "greedy",
-    "alphabeta:1",
-    "alphabeta:2,random=0.25",
-    YARDSTICK,
-)
-"""Specs of the players that every run is measured against, the weakest first.
+STANDARD_OPPONENTS: Final = ("greedy", "alphabeta:2", "alphabeta:3")
+"""Specs of references of the scale that every run is also compared with, the weakest first."""
 
-``alphabeta:2,random=0.25`` is a step between two bots that are too unequal to be compared directly.
-"""
+DEFAULT_WITHIN: Final = 40.0
+"""Points of Elo on either side of a rating at which it is known well enough."""
+
+DEFAULT_MAX_GAMES: Final = 2_000
+"""Games after which a rating is given as well as it is known."""
 
 DEFAULT_GAMES: Final = 100
 """Games per pair of players."""
@@ -78,11 +84,16 @@ _MODULES: Final = {
     "MatchResult": "match",
     "MatchSettings": "match",
     "PairResult": "ratings",
+    "Placement": "placing",
+    "PlacingSettings": "placing",
     "Ratings": "ratings",
     "ResultStore": "results",
+    "Scale": "scale",
     "Score": "score",
     "Sprt": "score",
+    "current_scale": "scale",
     "measure_run": "run_strength",
+    "place_player": "placing",
     "play_match": "match",
     "play_missing": "ladder",
     "rate": "ratings",

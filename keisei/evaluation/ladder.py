@@ -1,17 +1,21 @@
-"""Ladders: a round robin whose players are rated by all games in the result store.
+"""Ladders: players rated together by all games in the result store.
 
 Stored games count, so a ladder grows: only missing games are played, and each new player reduces
 the errors of the others. Stored players that are not shown still help, as links between the others.
+
+Ratings are those of the scale (`keisei.evaluation.scale`) wherever games connect the players with
+its references.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from keisei.errors import KeiseiError
+from keisei.evaluation import ZERO_PLAYER
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
 from keisei.evaluation.ratings import (
     PairResult,
@@ -19,13 +23,16 @@ from keisei.evaluation.ratings import (
     connected,
     rate,
 )
-from keisei.evaluation.results import CHUNK_GAMES, Conditions, ResultStore, StoredPlayer
+from keisei.evaluation.results import (
+    CHUNK_GAMES,
+    Conditions,
+    ResultStore,
+    StoredPlayer,
+    score_of,
+)
+from keisei.evaluation.scale import Scale, current_scale
 from keisei.evaluation.score import Score
-from keisei.players.bots import RandomPlayer
 from keisei.players.player import Player
-
-ANCHOR: Final = RandomPlayer.identity
-"""Identity of the player with rating 0, if games connect the others with it."""
 
 Pair = tuple[Player, Player]
 
@@ -115,6 +122,9 @@ class Standing:
     superiority: float | None
     """Probability of being stronger than the next player (LOS); None for the last."""
 
+    is_fixed: bool
+    """Whether the rating was given, not computed from these games."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
@@ -124,8 +134,8 @@ class Ladder:
     standings: tuple[Standing, ...]
     """The rows, the strongest player first."""
 
-    anchor: str
-    """Name of the player whose rating is 0."""
+    scale: str
+    """What the ratings are relative to, in words."""
 
     ratings: Ratings
     """Ratings by identity, including players that are not shown."""
@@ -144,16 +154,20 @@ class Ladder:
         """Return plain values, for JSON."""
         return {
             "conditions": asdict(self.conditions),
-            "anchor": self.anchor,
+            "scale": self.scale,
             "first_move": self.ratings.first_move,
-            "draw_rate": self.ratings.draw_rate,
+            "draws": self.ratings.draws,
             "players": [asdict(standing) for standing in self.standings],
             "notes": list(self.notes),
         }
 
 
 def read_ladder(
-    store: ResultStore, conditions: Conditions, shown: Sequence[str] | None = None
+    store: ResultStore,
+    conditions: Conditions,
+    shown: Sequence[str] | None = None,
+    *,
+    scale: Scale | None = None,
 ) -> Ladder:
     """Rate players by all stored games under these conditions.
 
@@ -161,6 +175,7 @@ def read_ladder(
         store: the stored games.
         conditions: the conditions of the games that count.
         shown: identities of the players to show, which games must connect; None: all.
+        scale: the scale of the ratings; None: the current one.
 
     Raises:
         KeiseiError: No games are stored under these conditions.
@@ -169,28 +184,56 @@ def read_ladder(
     players = {player.identity: player for player in store.players(conditions)}
     if not players:
         raise KeiseiError(_nothing_played(store, conditions))
-    anchor = _anchor(results, players.values(), shown)
-    reached = connected(results, anchor)
-    notes = []
-    if anchor != ANCHOR:
-        notes.append(
-            f"rating 0 is {players[anchor].name}: no games connect it with {RandomPlayer.name}"
-        )
+    base = _base(results, players, shown, conditions, scale or current_scale())
+    reached = connected(results, base.fixed)
+    notes = list(base.notes)
     if apart := [player.name for name, player in players.items() if name not in reached]:
         notes += [] if shown else [f"left out, not connected by games: {', '.join(apart)}"]
     rated = tuple(result for result in results if result.black in reached)
-    ratings = rate(rated, anchor=anchor)
+    ratings = rate(rated, fixed=base.fixed, pair_deviation=base.pair_deviation)
     visible = reached if shown is None else set(shown)
     order = [identity for identity in ratings.ranking() if identity in visible]
     names = labels(players[identity] for identity in order)
     return Ladder(
         conditions=conditions,
         standings=_standings(order, names, ratings, rated),
-        anchor=players[anchor].name,
+        scale=base.words,
         ratings=ratings,
         results=rated,
         notes=tuple(notes),
     )
+
+
+class _Base(NamedTuple):
+    """What the ratings of a ladder are relative to."""
+
+    fixed: dict[str, float]
+    pair_deviation: float
+    words: str
+    notes: tuple[str, ...] = ()
+
+
+def _base(
+    results: Sequence[PairResult],
+    players: Mapping[str, StoredPlayer],
+    shown: Sequence[str] | None,
+    conditions: Conditions,
+    scale: Scale,
+) -> _Base:
+    """Return the scale if games connect the players with it, else one player as the anchor."""
+    wanted = players if shown is None else shown
+    references = {name: rating for name, rating in scale.ratings.items() if name in players}
+    reason = f"the scale's games have {scale.conditions}"
+    if conditions == scale.conditions:
+        if references and any(name in connected(results, references) for name in wanted):
+            return _Base(references, scale.file.pair_deviation, f"scale {scale.version}")
+        reason = "no games connect it with a reference of the scale"
+    first = max(players, key=lambda name: players[name].games) if shown is None else shown[0]
+    anchor = first
+    if ZERO_PLAYER in players and (shown is None or ZERO_PLAYER in connected(results, [first])):
+        anchor = ZERO_PLAYER
+    name = players[anchor].name
+    return _Base({anchor: 0.0}, 0.0, f"{name} = 0", (f"rating 0 is {name}: {reason}",))
 
 
 def labels(players: Iterable[StoredPlayer]) -> dict[str, str]:
@@ -201,31 +244,6 @@ def labels(players: Iterable[StoredPlayer]) -> dict[str, str]:
         player.identity: player.name if uses[player.name] == 1 else player.identity
         for player in listed
     }
-
-
-def score_of(results: Iterable[PairResult], identity: str, opponent: str | None = None) -> Score:
-    """Return a player's score against one opponent, or against all."""
-    black, white = [0, 0, 0], [0, 0, 0]
-    for result in results:
-        wins, draws, losses = result.wins, result.draws, result.losses
-        if result.black == identity and opponent in (None, result.white):
-            black = [black[0] + wins, black[1] + draws, black[2] + losses]
-        elif result.white == identity and opponent in (None, result.black):
-            white = [white[0] + losses, white[1] + draws, white[2] + wins]
-    return Score((black[0], black[1], black[2]), (white[0], white[1], white[2]))
-
-
-def _anchor(
-    results: Sequence[PairResult], players: Iterable[StoredPlayer], shown: Sequence[str] | None
-) -> str:
-    """Return `ANCHOR` if games connect it with the players shown, else the first of them.
-
-    Where all players are shown, the fallback is the one with the most games.
-    """
-    played = {player.identity: player.games for player in players}
-    if shown is None:
-        return ANCHOR if ANCHOR in played else max(played, key=lambda name: played[name])
-    return ANCHOR if ANCHOR in connected(results, shown[0]) else shown[0]
 
 
 def _standings(
@@ -245,6 +263,7 @@ def _standings(
             superiority=ratings.superiority(identity, order[place + 1])
             if place + 1 < len(order)
             else None,
+            is_fixed=identity in ratings.fixed,
         )
         for place, identity in enumerate(order)
     )

@@ -7,13 +7,22 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
+from keisei.evaluation.placing import Placement, Placing
 from keisei.evaluation.results import CHUNK_GAMES, Conditions, ResultStore
+from keisei.evaluation.scale import current_scale
 from keisei.evaluation.score import SPRT_ROUND_GAMES, Score, Sprt, Verdict
 from keisei.players.player import Player
+
+
+class RatedPlayer(NamedTuple):
+    """A player of a match whose rating follows from that of the other."""
+
+    name: str
+    placement: Placement
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,23 @@ class MatchReport:
     def conditions(self) -> Conditions:
         """Conditions of the games."""
         return Conditions.of(self.settings)
+
+    @property
+    def rated(self) -> "RatedPlayer | None":
+        """The rating that the games show; None unless one of the two has a known rating."""
+        scale = current_scale()
+        if self.conditions != scale.conditions or self.result.score.games == 0:
+            return None
+        known = {reference.identity: reference for reference in scale.references}
+        one, other = self.identities
+        if (one in known) == (other in known):
+            return None
+        placing = Placing(scale)
+        if other in known:
+            placing.add(known[other], self.result.score)
+            return RatedPlayer(self.result.player, placing.placement)
+        placing.add(known[one], self.result.score.reversed)
+        return RatedPlayer(self.result.opponent, placing.placement)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; infinite values become None."""
@@ -53,6 +79,9 @@ class MatchReport:
             else None,
             "endings": dict(self.result.endings.most_common()),
             "sprt": self._sprt(score),
+            "rated": None
+            if self.rated is None
+            else {"name": self.rated.name, **self.rated.placement.as_dict()},
             "stored": self.stored,
         }
 

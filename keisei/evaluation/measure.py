@@ -1,9 +1,12 @@
-"""Strength of a network during training: matches against the opponents in a run's settings."""
+"""Strength of a network during training: its rating, and scores against some opponents."""
 
 from typing import NamedTuple
 
 from keisei.config_schema import AppConfig
 from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.placing import Placement, PlacingSettings, place_player
+from keisei.evaluation.results import Conditions
+from keisei.evaluation.scale import current_scale
 from keisei.evaluation.score import Score
 from keisei.network.predictor import Network
 from keisei.players.network import PolicyPlayer
@@ -19,7 +22,10 @@ class Measurement(NamedTuple):
     """Scores of a network, and some of its games."""
 
     scores: dict[str, Score]
-    """Score against each opponent, by spec."""
+    """Score against each opponent of the settings, by spec."""
+
+    placement: Placement | None
+    """Rating on the scale; None if it was not asked for."""
 
     records: tuple[GameRecord, ...]
     """Some games against each opponent."""
@@ -38,14 +44,21 @@ def manner_of_play(temperature: float, mate_plies: int) -> str:
 
 
 def measure(
-    network: Network, config: AppConfig, *, games: int, seed: int, sample_games: int = 0
+    network: Network,
+    config: AppConfig,
+    *,
+    games: int,
+    within: float,
+    seed: int,
+    sample_games: int = 0,
 ) -> Measurement:
-    """Play a network against each opponent of ``config.evaluation``.
+    """Play a network against each opponent of ``config.evaluation``, and place it on the scale.
 
     Args:
         network: the network to measure.
         config: the settings of its run.
         games: games against each opponent.
+        within: points within which the rating is to be known; 0: no rating.
         seed: seed of the matches.
         sample_games: number of games of each match to return as records.
     """
@@ -65,6 +78,9 @@ def measure(
         declaration=DeclarationRule.named(config.env.declaration),
         keep_games=sample_games,
     )
+    scale = current_scale()
+    references = {reference.identity: reference for reference in scale.references}
+    known: dict[str, Score] = {}
     scores: dict[str, Score] = {}
     records: list[GameRecord] = []
     for spec in settings.opponents:
@@ -75,4 +91,16 @@ def measure(
             opponent.close()
         scores[spec] = result.score
         records += result.records
-    return Measurement(scores, tuple(records))
+        if opponent.identity in references and Conditions.of(match) == scale.conditions:
+            known[opponent.identity] = result.score
+    placement = None
+    if within:
+        placement = place_player(
+            player,
+            scale,
+            PlacingSettings(within=within, max_games=settings.max_games),
+            seed=seed,
+            threads=network.threads,
+            known=known,
+        ).placement
+    return Measurement(scores, placement, tuple(records))

@@ -21,6 +21,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from keisei.evaluation.measure import Measurement
+from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.shogi.notation.record import Ending, GameRecord, Result
 from keisei.shogi.notation.sfen import format_sfen, parse_sfen
@@ -39,6 +40,9 @@ class Request(_Message):
     checkpoint: Path
     games: int
     """Games against each opponent."""
+
+    within: float
+    """Points within which the rating is to be known; 0: no rating."""
 
     seed: int
     sample_games: int
@@ -82,6 +86,7 @@ class Answer(_Message):
     """The measurement, as JSON."""
 
     scores: dict[str, Score]
+    placement: Placement | None
     games: tuple[GameMessage, ...]
 
     @classmethod
@@ -89,13 +94,15 @@ class Answer(_Message):
         """Return the message for a measurement."""
         return cls(
             scores=measurement.scores,
+            placement=measurement.placement,
             games=tuple(GameMessage.of(record) for record in measurement.records),
         )
 
     @property
     def measurement(self) -> Measurement:
         """The measurement that was sent."""
-        return Measurement(self.scores, tuple(game.record for game in self.games))
+        records = tuple(game.record for game in self.games)
+        return Measurement(self.scores, self.placement, records)
 
 
 NICENESS: Final = 10
@@ -136,6 +143,7 @@ def _answer(directory: Path) -> None:
         stored.network(DeviceConfig(device="cpu", threads=1)),
         stored.config,
         games=request.games,
+        within=request.within,
         seed=request.seed,
         sample_games=request.sample_games,
     )

@@ -8,7 +8,7 @@ a single file to copy.
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from keisei.errors import KeiseiError
 from keisei.evaluation import DEFAULT_OPENING_PLIES, DEFAULT_PLY_LIMIT
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.ratings import PairResult
+from keisei.evaluation.score import Score
 from keisei.players.player import Player
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.types import Color
@@ -111,6 +112,18 @@ class StoredPlayer:
     identity: str
     name: str
     games: int
+
+
+def score_of(results: Iterable[PairResult], identity: str, opponent: str | None = None) -> Score:
+    """Return a player's score against one opponent, or against all."""
+    black, white = [0, 0, 0], [0, 0, 0]
+    for result in results:
+        wins, draws, losses = result.wins, result.draws, result.losses
+        if result.black == identity and opponent in (None, result.white):
+            black = [black[0] + wins, black[1] + draws, black[2] + losses]
+        elif result.white == identity and opponent in (None, result.black):
+            white = [white[0] + losses, white[1] + draws, white[2] + wins]
+    return Score((black[0], black[1], black[2]), (white[0], white[1], white[2]))
 
 
 class ResultStore:

@@ -1,42 +1,25 @@
-"""Strength of a run over its training: checkpoints against standard opponents, on one ladder."""
+"""Strength of a run over its training: ratings of its checkpoints on the scale."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from keisei import __version__
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.config_schema import DeviceConfig
 from keisei.errors import CheckpointError, KeiseiError
-from keisei.evaluation import DEFAULT_CHECKPOINTS, STANDARD_OPPONENTS
-from keisei.evaluation.ladder import (
-    Ladder,
-    LadderProgress,
-    Pair,
-    Standing,
-    distinct,
-    play_missing,
-    read_ladder,
-    round_robin,
-    score_of,
-)
-from keisei.evaluation.match import MatchSettings
-from keisei.evaluation.results import Conditions, ResultStore
+from keisei.evaluation import DEFAULT_CHECKPOINTS
+from keisei.evaluation.ladder import distinct, play_missing
+from keisei.evaluation.placing import Placement, PlacingSettings, place_player
+from keisei.evaluation.results import ResultStore, score_of
+from keisei.evaluation.scale import Scale, current_scale
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.player import Player
 from keisei.players.spec import policy_player
 from keisei.run_files import CHECKPOINTS
-
-STANDARD_GAMES_FACTOR: Final = 10
-"""Factor on the number of games that the standard opponents play among each other.
-
-Those games take seconds, and every rating depends on them: in 2,000 games against random, greedy
-drew 58 and lost none, so few games leave the distance between the two wide open.
-"""
 
 
 class CheckpointPlayer(NamedTuple):
@@ -53,94 +36,133 @@ class CheckpointStrength:
     timestep: int
     """Plies that the network had been trained on."""
 
-    standing: Standing
+    name: str
+    identity: str
+    placement: Placement
     scores: dict[str, Score]
     """Score against each opponent, by name."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RunStrength:
-    """Ratings of a run's checkpoints and of their opponents."""
+    """Ratings of a run's checkpoints."""
 
     run: str
     checkpoints: tuple[CheckpointStrength, ...]
     """The measured checkpoints, the oldest first."""
 
-    opponents: tuple[Standing, ...]
-    """The opponents, the strongest first."""
+    opponents: tuple[tuple[str, float], ...]
+    """Names and ratings of the references among the opponents, the strongest first."""
 
-    ladder: Ladder
+    scale: Scale
     left_out: tuple[str, ...]
     """Error messages of checkpoints that could not be loaded."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        ladder = self.ladder.as_dict()
-        del ladder["players"]
         return {
             "run": self.run,
             "keisei": __version__,
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            **ladder,
+            "scale": self.scale.version,
+            "conditions": asdict(self.scale.conditions),
             "checkpoints": [
                 {
                     "timestep": checkpoint.timestep,
-                    **_rating(checkpoint.standing),
+                    "name": checkpoint.name,
+                    "identity": checkpoint.identity,
+                    **checkpoint.placement.as_dict(),
                     "scores": {name: _score(score) for name, score in checkpoint.scores.items()},
                 }
                 for checkpoint in self.checkpoints
             ],
-            "opponents": [_rating(standing) for standing in self.opponents],
+            "opponents": [{"name": name, "elo": elo} for name, elo in self.opponents],
             "left_out": list(self.left_out),
         }
+
+
+class RunProgress(NamedTuple):
+    """Progress of `measure_run`."""
+
+    checkpoint: int
+    """Number of the checkpoint that plays, from 0."""
+
+    checkpoints: int
+    player: str
+    opponent: str
+    placement: Placement | None
+    """What is known of its rating; None before."""
 
 
 def measure_run(
     run_directory: Path,
     opponents: Sequence[Player],
-    settings: MatchSettings,
     store: ResultStore,
     *,
+    games: int,
+    placing: PlacingSettings,
+    seed: int = 0,
     checkpoints: int = DEFAULT_CHECKPOINTS,
     device: DeviceConfig,
-    on_games: Callable[[LadderProgress], None] | None = None,
+    scale: Scale | None = None,
+    on_progress: Callable[[RunProgress], None] = lambda progress: None,
 ) -> RunStrength:
-    """Play the missing games between checkpoints of a run and the opponents, and rate them all.
+    """Place checkpoints of a run on the rating scale.
 
-    The opponents also play each other, which connects the ratings even if a network wins or loses
-    all its games.
+    Args:
+        run_directory: the run.
+        opponents: every checkpoint plays these; other references are chosen as needed.
+        store: games in it count, and new ones are added.
+        games: games against each of the opponents.
+        placing: how exactly the ratings are to be known.
+        seed: seed of the first match of each pair.
+        checkpoints: number of checkpoints, spread evenly over the run.
+        device: where the networks compute.
+        scale: the scale; None: the current one.
+        on_progress: called during the games.
 
     Raises:
         KeiseiError: No checkpoint of the run can be loaded.
     """
+    scale = scale or current_scale()
     chosen, problems = load_spread(
         list_checkpoints(run_directory / CHECKPOINTS), checkpoints, device
     )
     if not chosen:
         reasons = "".join(f"\n  {problem}" for problem in problems) or " there are none"
         raise KeiseiError(f"no checkpoint of {run_directory} can be loaded:{reasons}")
-    networks = [checkpoint.player for checkpoint in chosen]
     opponents = distinct(opponents)
-    standard: list[Pair] = []
-    others: list[Pair] = []
-    for pair in round_robin(opponents):
-        is_standard = all(player.name in STANDARD_OPPONENTS for player in pair)
-        (standard if is_standard else others).append(pair)
-    others += [pair for pair in product(networks, opponents) if len(distinct(pair)) == 2]
-    more = replace(settings, games=settings.games * STANDARD_GAMES_FACTOR)
-    play_missing(store, standard, more, on_games=on_games)
-    play_missing(store, others, settings, on_games=on_games)
-    shown = [player.identity for player in (*opponents, *networks)]
-    ladder = read_ladder(store, Conditions.of(settings), shown)
+    match = scale.match_settings(games=games, seed=seed)
+    strengths = []
+    for number, (timestep, player) in enumerate(chosen):
+
+        def show(opponent: str, placement: Placement | None) -> None:
+            on_progress(RunProgress(number, len(chosen), player.name, opponent, placement))  # noqa: B023 -- called in this turn only
+
+        pairs = [(player, other) for other in opponents if other.identity != player.identity]
+        play_missing(store, pairs, match, on_games=lambda now: show(now.pair[1].name, None))
+        placement = place_player(
+            player,
+            scale,
+            placing,
+            seed=seed,
+            threads=device.threads,
+            store=store,
+            on_games=lambda now: show(now.opponent, now.placement),
+        ).placement
+        results = store.results(scale.conditions)
+        scores = {
+            other.name: score_of(results, player.identity, other.identity) for _, other in pairs
+        }
+        strengths.append(
+            CheckpointStrength(timestep, player.name, player.identity, placement, scores)
+        )
+    rated = [(o.name, scale.ratings[o.identity]) for o in opponents if o.identity in scale.ratings]
     return RunStrength(
         run=run_directory.resolve().name,
-        checkpoints=tuple(_strength(checkpoint, opponents, ladder) for checkpoint in chosen),
-        opponents=tuple(
-            standing
-            for standing in ladder.standings
-            if standing.identity in {opponent.identity for opponent in opponents}
-        ),
-        ladder=ladder,
+        checkpoints=tuple(strengths),
+        opponents=tuple(sorted(rated, key=lambda entry: -entry[1])),
+        scale=scale,
         left_out=tuple(problems),
     )
 
@@ -183,28 +205,6 @@ def spread(paths: Sequence[Path], wanted: int) -> list[Path]:
 def _load(path: Path, device: DeviceConfig) -> CheckpointPlayer:
     network = read_network(path)
     return CheckpointPlayer(network.timestep, policy_player(network, device))
-
-
-def _strength(
-    checkpoint: CheckpointPlayer, opponents: Iterable[Player], ladder: Ladder
-) -> CheckpointStrength:
-    identity = checkpoint.player.identity
-    return CheckpointStrength(
-        checkpoint.timestep,
-        ladder.standing(identity),
-        {
-            ladder.standing(opponent.identity).name: score_of(
-                ladder.results, identity, opponent.identity
-            )
-            for opponent in opponents
-            if opponent.identity != identity
-        },
-    )
-
-
-def _rating(standing: Standing) -> dict[str, Any]:
-    fields = asdict(standing)
-    return {name: fields[name] for name in ("name", "identity", "elo", "low", "high", "games")}
 
 
 def _score(score: Score) -> dict[str, float]:

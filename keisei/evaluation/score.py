@@ -79,6 +79,19 @@ class Score:
             elo_difference(max(high, self.score)),
         )
 
+    @property
+    def reversed(self) -> "Score":
+        """The opponent's score in the same games."""
+        black, white = ((lost, drawn, won) for won, drawn, lost in (self.white, self.black))
+        return Score(black, white)
+
+    def __add__(self, other: "Score") -> "Score":
+        black, white = (
+            tuple(a + b for a, b in zip(mine, its, strict=True))
+            for mine, its in ((self.black, other.black), (self.white, other.white))
+        )
+        return Score((black[0], black[1], black[2]), (white[0], white[1], white[2]))
+
     def __str__(self) -> str:
         if self.games == 0:
             return "no games"

@@ -27,26 +27,30 @@ def draw_ladder(ladder: Ladder) -> Figure:
     )  # fmt: skip
     axes.set_yticks(places, [standing.name for standing in standings])
     axes.set_ylim(len(standings) - 0.5, -0.5)
-    axes.set_xlabel(f"Elo ({ladder.anchor} = 0), with 95 % intervals", fontsize=9, color=INK)
+    axes.set_xlabel(f"Elo ({ladder.scale}), with 95 % intervals", fontsize=9, color=INK)
     return figure
 
 
 def draw_run(strength: RunStrength) -> Figure:
     """Plot the Elo of a run's checkpoints over plies, with the opponents as horizontal lines."""
     figure, (axes,) = new_figure(height=1.3 * HEIGHT)
-    for place, standing in enumerate(strength.opponents):
-        axes.axhline(standing.elo, color=INK, linewidth=0.8, linestyle=(0, (4, 4)))
+    for place, (name, elo) in enumerate(strength.opponents):
+        axes.axhline(elo, color=INK, linewidth=0.8, linestyle=(0, (4, 4)))
         axes.annotate(  # side by side, as some have nearly the same strength
-            standing.name, (1.0 - 0.14 * place, standing.elo), xycoords=("axes fraction", "data"),
+            name, (1.0 - 0.14 * place, elo), xycoords=("axes fraction", "data"),
             xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=8.5, color=INK,
         )  # fmt: skip
+    placements = [checkpoint.placement for checkpoint in strength.checkpoints]
     axes.errorbar(
         [checkpoint.timestep for checkpoint in strength.checkpoints],
-        [checkpoint.standing.elo for checkpoint in strength.checkpoints],
-        yerr=_margins(checkpoint.standing for checkpoint in strength.checkpoints),
+        [placement.rating for placement in placements],
+        yerr=[
+            [placement.rating - placement.low for placement in placements],
+            [placement.high - placement.rating for placement in placements],
+        ],
         color=COLORS[0], marker="o", markersize=4, linewidth=1.8, elinewidth=1.0, capsize=2.5,
     )  # fmt: skip
-    axes.set_ylabel(f"Elo ({strength.ladder.anchor} = 0)")
+    axes.set_ylabel(f"Elo (scale {strength.scale.version})")
     axes.set_title(strength.run, fontsize=10, color=INK, loc="left")
     axes.set_xlim(left=0)
     count_plies(axes)

@@ -10,6 +10,7 @@ A spec is a kind with its main setting, then further settings as ``,name=value``
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root, |
 |  | ``temperature=T``: scale of the Gumbel noise there |
+| ``frozen:NAME`` | a network in the package that never changes: a reference of the rating scale |
 | ``FILE.keisei`` | the network of an exported file, with the settings of a run; or ``FILE.onnx`` |
 | ``usi:COMMAND`` | a USI engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS`` are limits: the first |
 |  | to be reached counts; ``name=N`` is for tables; ``processes=N`` engines play side by |
@@ -21,12 +22,21 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
-from keisei.network.loading import LoadedNetwork, StoredNetwork, load_network
+from keisei.network.loading import (
+    FILE_SUFFIX,
+    LoadedNetwork,
+    StoredNetwork,
+    device_config,
+    load_network,
+    read_network,
+)
 from keisei.players.bots import (
     AlphaBetaPlayer,
     GreedyPlayer,
@@ -43,8 +53,8 @@ Value = TypeVar("Value")
 
 _NETWORK_SPEC: Final = re.compile(r"(?P<path>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)))?")
 _HELP: Final = (
-    "a player is random, greedy, alphabeta:DEPTH, a run, checkpoint or exported file with "
-    ":policy or :search=N, or usi:COMMAND"
+    "a player is random, greedy, alphabeta:DEPTH, frozen:NAME, a run, checkpoint or exported file "
+    "with :policy or :search=N, or usi:COMMAND"
 )
 
 DEFAULT_BYOYOMI: Final = 1000
@@ -125,6 +135,8 @@ def make_player(spec: str, *, device: str = "cpu", threads: int = 0) -> Player:
         return _randomized(GreedyPlayer(), share)
     if kind == "alphabeta":
         return _alphabeta(parsed, argument, threads or usable_cpus())
+    if kind == "frozen":
+        return _frozen(parsed, argument, threads)
     if kind == "usi":
         return _usi(parsed, argument, threads or usable_cpus())
     return _network(parsed, device, threads)
@@ -172,6 +184,27 @@ def _usi(spec: _Spec, command: str, processes: int) -> Player:
         ),
         name=name,
         processes=processes,
+    )
+
+
+def _frozen(spec: _Spec, name: str, threads: int) -> Player:
+    spec.require_empty("none")
+    files = {Path(file.name).stem: file for file in frozen_networks()}
+    if name not in files:
+        raise PlayerSpecError(
+            f"{spec.text}: there is no such network in the package; there is {', '.join(files)}"
+        )
+    with resources.as_file(files[name]) as path:
+        network = read_network(path).loaded(device_config("cpu", threads))
+    return _policy_player(spec, network._replace(name=f"frozen:{name}"))
+
+
+def frozen_networks() -> list[Traversable]:
+    """Return the files of the frozen networks, in the order of their training."""
+    directory = resources.files("keisei.players").joinpath("frozen")
+    return sorted(
+        (file for file in directory.iterdir() if file.name.endswith(FILE_SUFFIX)),
+        key=lambda file: file.name,
     )
 
 

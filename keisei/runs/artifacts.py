@@ -160,8 +160,8 @@ class CheckpointRating(NamedTuple):
 class RunRatings(NamedTuple):
     """Elo ratings of a run's checkpoints, as ``keisei evaluate`` wrote them."""
 
-    anchor: str
-    """Player whose rating is 0."""
+    scale: int
+    """Version of the scale."""
 
     checkpoints: tuple[CheckpointRating, ...]
     opponents: tuple[tuple[str, float], ...]
@@ -174,7 +174,7 @@ def read_ratings(folder: RunsFolder, name: str) -> RunRatings | None:
     try:
         fields = orjson.loads(data or b"")
         return RunRatings(
-            str(fields["anchor"]),
+            int(fields["scale"]),
             tuple(
                 CheckpointRating(
                     int(point["timestep"]),

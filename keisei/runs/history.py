@@ -14,9 +14,11 @@ from keisei.runs.journal import (
     START,
     STEP,
     STEP_LINE,
+    EloEstimate,
     JournalEntry,
     JournalReader,
     ScoreEstimate,
+    elo_estimate,
     parse_lines,
     score_estimates,
 )
@@ -47,8 +49,13 @@ class RunStatus:
     scores: dict[str, ScoreEstimate] = field(default_factory=dict)
     """Latest score against each opponent."""
 
+    elo: EloEstimate | None = None
+    """Latest rating."""
+
     _score_updates: dict[str, int] = field(default_factory=dict)
     """Update of the network that reached each of the `scores`."""
+
+    _elo_update: int = 0
 
     def add(self, entry: JournalEntry) -> None:
         """Take the next entry into account."""
@@ -59,6 +66,9 @@ class RunStatus:
         if entry.event == STEP:
             self.metrics = entry.metrics
         elif entry.event == EVALUATION:
+            rated = elo_estimate(entry.metrics)
+            if rated is not None and entry.update >= self._elo_update:
+                self.elo, self._elo_update = rated, entry.update
             for opponent, score in score_estimates(entry.metrics).items():
                 if entry.update >= self._score_updates.get(opponent, entry.update):
                     self.scores[opponent] = score

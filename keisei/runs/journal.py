@@ -17,10 +17,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 
 from keisei import run_files
 from keisei.callbacks import Progress
-from keisei.metric_names import EVALUATION_PREFIX, evaluation_metric, finite
+from keisei.metric_names import (
+    ELO,
+    ELO_HIGH,
+    ELO_LOW,
+    EVALUATION_PREFIX,
+    evaluation_metric,
+    finite,
+)
 from keisei.system import read_bytes, write_atomically
 
 if TYPE_CHECKING:
+    from keisei.evaluation.placing import Placement
     from keisei.evaluation.score import Score
 
 logger = logging.getLogger(__name__)
@@ -275,9 +283,26 @@ class ScoreEstimate(NamedTuple):
         return (self.high - self.low) / 2
 
 
-def evaluation_metrics(scores: "Mapping[str, Score]") -> dict[str, float]:
+class EloEstimate(NamedTuple):
+    """Rating with its 95 % interval, as the metrics of an evaluation hold it."""
+
+    elo: float
+    low: float
+    high: float
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+
+def evaluation_metrics(
+    scores: "Mapping[str, Score]", placement: "Placement | None" = None
+) -> dict[str, float]:
     """Return the metrics of an evaluation by name; opponents without games are left out."""
     metrics: dict[str, float] = {}
+    if placement is not None:
+        metrics |= {ELO: placement.rating, ELO_LOW: placement.low, ELO_HIGH: placement.high}
     for opponent, score in scores.items():
         if score.games == 0:
             continue
@@ -290,6 +315,12 @@ def evaluation_metrics(scores: "Mapping[str, Score]") -> dict[str, float]:
         values |= {"wins": wins, "draws": draws, "losses": losses}
         metrics |= {evaluation_metric(opponent, name): value for name, value in values.items()}
     return metrics
+
+
+def elo_estimate(metrics: Mapping[str, float]) -> EloEstimate | None:
+    """Return the rating that `evaluation_metrics` made into metrics; None if there is none."""
+    values = [metrics.get(name, math.nan) for name in (ELO, ELO_LOW, ELO_HIGH)]
+    return EloEstimate(*values) if all(map(math.isfinite, values)) else None
 
 
 def score_estimates(metrics: Mapping[str, float]) -> dict[str, ScoreEstimate]:

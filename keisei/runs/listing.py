@@ -14,7 +14,13 @@ from keisei.callbacks import Progress
 from keisei.errors import KeiseiError
 from keisei.formats import network_name
 from keisei.runs.history import RunStatus, read_status
-from keisei.runs.journal import FINISHED_REASONS, INTERRUPTED, JournalEntry, ScoreEstimate
+from keisei.runs.journal import (
+    FINISHED_REASONS,
+    INTERRUPTED,
+    EloEstimate,
+    JournalEntry,
+    ScoreEstimate,
+)
 
 StateName = Literal["finished", "running", "interrupted", "failed", "broken"]
 
@@ -44,6 +50,9 @@ class RunOverview:
 
     scores: Mapping[str, ScoreEstimate] = field(default_factory=dict)
     """Latest score against each opponent."""
+
+    elo: EloEstimate | None = None
+    """Latest rating."""
 
     model: str = ""
     """Type and size of the network, such as ``resnet 2x64``."""
@@ -80,6 +89,7 @@ class RunOverview:
                        "games": result.games}
             for opponent, result in self.scores.items()
         }  # fmt: skip
+        fields["elo"] = None if self.elo is None else self.elo._asdict()
         return fields
 
 
@@ -123,6 +133,7 @@ def make_overview(
         seconds=furthest.seconds,
         started=first.time,
         scores=dict(status.scores),
+        elo=status.elo,
         model=model_name(config),
         parameters=parameters if isinstance(parameters, int) else None,
         last_written=last.time,

@@ -24,7 +24,7 @@ from keisei.formats import (
     short_count,
 )
 from keisei.runs.history import History
-from keisei.runs.journal import score_estimates
+from keisei.runs.journal import elo_estimate, score_estimates
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.notation.record import GameRecord
@@ -170,6 +170,9 @@ def _cards(history: History) -> str:
     """Return the cards with the most important figures."""
     cards = []
     if history.evaluations:
+        if (rating := elo_estimate(history.evaluations[-1].metrics)) is not None:
+            interval = f"{rating.low:.0f} to {rating.high:.0f}"
+            cards.append(_card("Elo", f"{rating.elo:.0f}", interval, strong=True))
         for opponent, result in score_estimates(history.evaluations[-1].metrics).items():
             interval = f"{percent(result.low)} to {percent(result.high)}"
             cards.append(

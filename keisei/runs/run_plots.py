@@ -12,7 +12,7 @@ from keisei import plotting
 from keisei.plotting import COLORS, HEIGHT, INK
 from keisei.runs.curves import smooth
 from keisei.runs.history import History
-from keisei.runs.journal import score_estimates
+from keisei.runs.journal import elo_estimate, score_estimates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +43,26 @@ def png(figure: Figure) -> bytes:
     for axes in figure.axes:
         axes.set_xlim(left=0)  # after all plotting, since it stops autoscaling
     return plotting.png(figure)
+
+
+def draw_elo(history: History) -> Figure | None:
+    """Draw the rating with its 95 % interval as a band."""
+    found = [(entry.timestep, elo_estimate(entry.metrics)) for entry in history.evaluations]
+    points = [(timestep, rating) for timestep, rating in found if rating is not None]
+    if not points:
+        return None
+    figure, (axes,) = _figure(1, 1)
+    plies = [timestep for timestep, _ in points]
+    axes.fill_between(
+        plies, [rating.low for _, rating in points], [rating.high for _, rating in points],
+        color=COLORS[0], alpha=0.2, linewidth=0,
+    )  # fmt: skip
+    axes.plot(
+        plies, [rating.elo for _, rating in points], color=COLORS[0], marker="o", markersize=4,
+        linewidth=1.8,
+    )  # fmt: skip
+    axes.set_ylabel("Elo")
+    return figure
 
 
 def draw_strength(history: History) -> Figure | None:
@@ -163,8 +183,14 @@ def draw_speed(history: History) -> Figure | None:
 
 PLOTS: Final = (
     Plot(
+        "rating",
+        "Elo",
+        "Rating on the scale of docs/strength.md, with 95 % intervals.",
+        draw_elo,
+    ),
+    Plot(
         "strength",
-        "Strength",
+        "Scores",
         "Points per game against each opponent, a draw being half a point. Bars are 95 % "
         "intervals: where they overlap, a difference may be due to chance.",
         draw_strength,

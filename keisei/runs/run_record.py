@@ -23,8 +23,10 @@ from keisei.runs.journal import (
     MAX_NUMBER,
     STEP,
     STEP_LINE,
+    EloEstimate,
     JournalEntry,
     ScoreEstimate,
+    elo_estimate,
     score_estimates,
 )
 
@@ -49,6 +51,8 @@ class Evaluation(NamedTuple):
     seconds: float
     scores: Mapping[str, ScoreEstimate]
     """Scores by opponent."""
+
+    elo: EloEstimate | None = None
 
 
 class SavedCheckpoint(NamedTuple):
@@ -112,7 +116,11 @@ class RunRecord:
             )
         elif entry.event == EVALUATION:
             self._evaluations[entry.update] = Evaluation(
-                entry.update, entry.timestep, entry.seconds, score_estimates(entry.metrics)
+                entry.update,
+                entry.timestep,
+                entry.seconds,
+                score_estimates(entry.metrics),
+                elo_estimate(entry.metrics),
             )
             if len(self._evaluations) > MAX_EVALUATIONS:
                 for update in list(islice(self._evaluations, 1, None, 2)):

@@ -104,7 +104,7 @@ class BackgroundEvaluation:
         self._start_waiting()
         if result is None:
             return None
-        return EvaluationEnd(running.progress, result.scores, result.records)
+        return EvaluationEnd(running.progress, result.scores, result.placement, result.records)
 
     def finish(self, interrupt: InterruptFlag) -> EvaluationEnd | None:
         """Wait for the running evaluation; a waiting one is dropped for the final evaluation."""
@@ -161,6 +161,7 @@ class _EvaluationJob:
         request = Request(
             checkpoint=checkpoint,
             games=config.evaluation.games,
+            within=config.evaluation.within,
             seed=config.run.seed + progress.update,
             sample_games=config.logging.sample_games,
         )

@@ -18,6 +18,7 @@ from keisei.display.live import console_level, make_display
 from keisei.display.logs import configure_logging, show_errors
 from keisei.errors import KeiseiError, torch_needed_by
 from keisei.evaluation.measure import manner_of_play
+from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.spec import make_player
@@ -73,6 +74,7 @@ class RunSummary:
     games: int
     seconds: float
     scores: dict[str, Score]
+    placement: Placement | None
     manner: str
     """Way the network chose its moves in the evaluation: see `manner_of_play`."""
 
@@ -88,12 +90,14 @@ class RunSummary:
             "games": self.games,
             "seconds": self.seconds,
             "scores": {name: score.score for name, score in self.scores.items()},
+            "rating": None if self.placement is None else self.placement.as_dict(),
         }
 
     def __str__(self) -> str:
         lines = [
             f"{self.reason}: {self.timestep:,} plies, {self.games:,} games, "
             f"{self.seconds / 60:.1f} minutes",
+            *([] if self.placement is None else [f"  Elo {self.placement}"]),
             *(f"  against {name}: {score}" for name, score in self.scores.items()),
             *([f"  playing {self.manner}"] if self.scores else []),
             f"report: {self.run_directory / REPORT}",
@@ -201,6 +205,7 @@ def _train(
         progress.games,
         progress.seconds,
         trainer.scores,
+        trainer.placement,
         manner_of_play(config.evaluation.temperature, config.evaluation.mate_plies),
         ranks.is_first,
     )

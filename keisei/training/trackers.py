@@ -61,7 +61,11 @@ class JsonlTracker(Callback):
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Write the scores."""
-        self._write(journal.EVALUATION, event.progress, metrics=evaluation_metrics(event.scores))
+        self._write(
+            journal.EVALUATION,
+            event.progress,
+            metrics=evaluation_metrics(event.scores, event.placement),
+        )
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
         """Write the path of the checkpoint, relative to the run's directory."""
@@ -127,7 +131,7 @@ class TensorBoardTracker(Callback):
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Write the scores."""
-        self._add_scalars(evaluation_metrics(event.scores), event.progress)
+        self._add_scalars(evaluation_metrics(event.scores, event.placement), event.progress)
 
     def on_training_end(self, event: TrainingEnd) -> None:
         """Flush and close the file."""

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation.measure import measure
+from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import (
@@ -90,6 +92,7 @@ class Trainer:
         self._interrupt = InterruptFlag()
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
+        self.placement: Placement | None = None
         self._is_measured = False
         """Whether the newest weights have had the final, long evaluation."""
 
@@ -147,7 +150,8 @@ class Trainer:
             if not _is_due(self.update, self.config.checkpoint.interval):
                 self.save(states)  # evaluation takes a while, and may be interrupted
             self._take_evaluation(self.background.finish(interrupt))
-            self.evaluate(self.config.evaluation.final_games)
+            final = self.config.evaluation
+            self.evaluate(final.final_games, final.final_within)
             self._is_measured = True
         self.save(states)
         return end
@@ -236,16 +240,19 @@ class Trainer:
             total.add(part)
         return total
 
-    def evaluate(self, games: int) -> dict[str, Score]:
-        """Play the network, by its averaged weights if any, against the configured opponents."""
+    def evaluate(self, games: int, within: float) -> dict[str, Score]:
+        """Rate the network, by its averaged weights if any, and play the configured opponents."""
         result = measure(
             self.learner.evaluation_network,
             self.config,
             games=games,
+            within=within,
             seed=self.config.run.seed + self.update,
             sample_games=self.config.logging.sample_games,
         )
-        self._take_evaluation(EvaluationEnd(self.progress, result.scores, result.records))
+        self._take_evaluation(
+            EvaluationEnd(self.progress, result.scores, result.placement, result.records)
+        )
         self.timer.take()  # the next step's times are its own
         return self.scores
 
@@ -289,6 +296,7 @@ class Trainer:
             "games": self.games,
             "seconds": self.progress.seconds,
             "scores": {name: [*score.black, *score.white] for name, score in self.scores.items()},
+            "placement": None if self.placement is None else asdict(self.placement),
             "is_measured": self._is_measured,
         }
 
@@ -326,6 +334,8 @@ class Trainer:
             name: Score(tuple(tally[:3]), tuple(tally[3:]))
             for name, tally in state["scores"].items()
         }
+        placed = state.get("placement")
+        self.placement = None if placed is None else Placement(**placed)
         self._is_measured = bool(state["is_measured"])
 
     def _restore_own(self, state: Mapping[str, Any]) -> None:
@@ -351,14 +361,14 @@ class Trainer:
     def _evaluate_on_the_way(self, interrupt: InterruptFlag) -> None:
         network = self.learner.evaluation_network
         if not is_in_background(self.config.evaluation, network, self.ranks.local_size):
-            self.evaluate(self.config.evaluation.games)
+            self.evaluate(self.config.evaluation.games, self.config.evaluation.within)
         elif self._own_end(interrupt) is None:  # else the final one measures the same network
             self.background.submit(network, self.progress)
 
     def _take_evaluation(self, event: EvaluationEnd | None) -> None:
         """Keep the scores of an evaluation, if one has ended, and emit it."""
         if event is not None:
-            self.scores = dict(event.scores)
+            self.scores, self.placement = dict(event.scores), event.placement
             self.bus.emit(event)
 
     def _emit_game(self, outcome: Outcome, plies: int) -> None:

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from keisei.benchmark.strength import measure_strength, pair_results, read_figures
+from keisei.benchmark.strength import measure_strength, read_figures
 from keisei.cli import app
 from keisei.commands import benchmark
 from keisei.errors import KeiseiError
-from keisei.evaluation import YARDSTICK
-from keisei.evaluation.ratings import PairResult
-from keisei.evaluation.score import Score
 from keisei.training.run import start_run
 from tests.tiny import TINY, tiny_config
 
@@ -29,37 +26,29 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_speed_memory_and_strength_are_in_one_table(run: Path) -> None:
     reported: list[tuple[str, int, int]] = []
-    report = measure_strength(run, games=2, on_progress=lambda *step: reported.append(step))
+    report = measure_strength(
+        run, games=2, max_games=8, on_progress=lambda *step: reported.append(step)
+    )
     figures = {row.name: row for row in report.figures()}
     assert list(figures) == [
         "games",
         "plies",
         "peak memory",
-        "score against random",
         "score against greedy",
-        "score against alphabeta:1",
-        "score against alphabeta:2,random=0.25",
         "score against alphabeta:2",
-        "Elo against alphabeta:2",
+        "score against alphabeta:3",
+        "Elo",
     ]
     assert figures["plies"].value > figures["games"].value > 0
     assert figures["peak memory"].value > 50
-    assert figures["Elo against alphabeta:2"].value < 0
-    assert report.interval[0] < report.elo < report.interval[1]
-    assert [done for _, done, _ in reported] == list(range(15))
-    assert report.scores[YARDSTICK].games == 2
-
-
-def test_a_match_is_turned_into_results_by_colour() -> None:
-    assert pair_results("a", "b", Score((5, 2, 1), (4, 3, 0))) == [
-        PairResult("a", "b", 5, 2, 1),
-        PairResult("b", "a", 0, 3, 4),
-    ]
+    assert report.placement.low < figures["Elo"].value < report.placement.high
+    assert [done for _, done, _ in reported] == list(range(4))
+    assert report.scores["alphabeta:2"].games == 2
 
 
 def test_the_command_compares_with_an_earlier_report(run: Path, tmp_path: Path) -> None:
     cli = CliRunner()
-    arguments = ["benchmark", "strength", str(run), "--games", "2"]
+    arguments = ["benchmark", "strength", str(run), "--games", "2", "--max-games", "8"]
     first = cli.invoke(app, [*arguments, "--json"])
     assert first.exit_code == 0, first.output
     old = tmp_path / "old.json"
@@ -80,9 +69,11 @@ def test_without_a_run_the_recipe_is_trained_first(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     settings = [part for setting in TINY for part in ("--set", setting)]
-    result = CliRunner().invoke(app, ["benchmark", "strength", "--games", "2", *settings])
+    result = CliRunner().invoke(
+        app, ["benchmark", "strength", "--games", "2", "--max-games", "8", *settings]
+    )
     assert result.exit_code == 0, result.output
-    assert "Elo against alphabeta:2" in result.stdout
+    assert "Elo on scale 1" in result.stdout
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 
@@ -109,7 +100,9 @@ def test_a_run_that_was_not_trained_is_refused(tmp_path: Path) -> None:
 def test_the_script_is_the_command(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["benchmark.py", str(run), "--games", "2", "--json"])
+    monkeypatch.setattr(
+        sys, "argv", ["benchmark.py", str(run), "--games", "2", "--max-games", "8", "--json"]
+    )
     with pytest.raises(SystemExit) as exit_:
         runpy.run_path(str(PROJECT / "scripts" / "benchmark.py"), run_name="__main__")
     assert exit_.value.code in (0, None)

@@ -13,7 +13,7 @@ from keisei.evaluation.results import Conditions, ResultStore
 from tests.commands.invoke import invoke
 from tests.tiny_runs import tiny_run
 
-QUICK = ("--games", "2", "--ply-limit", "30", "--threads", "1")
+QUICK = ("--games", "2", "--max-games", "8", "--threads", "1")
 BOTS = ("--opponents", "random", "--opponents", "greedy")
 
 
@@ -30,7 +30,7 @@ def keisei_evaluate(*arguments: str) -> Result:
 def test_a_run_is_measured_and_the_results_are_written(run: Path) -> None:
     text = keisei_evaluate("mine", *BOTS, "--checkpoints", "2").stdout
     for part in ("mine", "plies", "Elo", "95 %", "vs random", "vs greedy", "64", "192",
-                 "opponents: ", "first move "):  # fmt: skip
+                 "references: greedy +", "Elo on scale 1; 4 opening plies"):  # fmt: skip
         assert part in text, part
     assert "128" not in text, "two of three checkpoints were asked for"
     assert f"written: {run / 'strength.json'}, {run / 'plots' / 'elo.png'}" in text
@@ -41,13 +41,12 @@ def test_a_run_is_measured_and_the_results_are_written(run: Path) -> None:
 
 def test_a_second_call_only_plays_missing_games(run: Path) -> None:
     keisei_evaluate(str(run), *BOTS, "--checkpoints", "1")
-    conditions = Conditions(ply_limit=30)
     with ResultStore(Path("runs/ladder.sqlite3")) as store:
         before = store.conditions()
     first = json.loads((run / "strength.json").read_text())
     keisei_evaluate(str(run), *BOTS, "--checkpoints", "1")
     with ResultStore(Path("runs/ladder.sqlite3")) as store:
-        assert store.conditions() == before == [(conditions, 2 * 10 + 2 * 2)]
+        assert store.conditions() == before == [(Conditions(), 8)]
     second = json.loads((run / "strength.json").read_text())
     assert second["checkpoints"] == first["checkpoints"]
 
@@ -55,10 +54,9 @@ def test_a_second_call_only_plays_missing_games(run: Path) -> None:
 def test_the_standard_opponents_are_played_unless_others_are_named(run: Path) -> None:
     result = keisei_evaluate("mine", "--checkpoints", "1", "--json", "--plot", "here.png")
     plain = json.loads(result.stdout)
-    assert {opponent["name"] for opponent in plain["opponents"]} == {
-        "random", "greedy", "alphabeta:1", "alphabeta:2,random=0.25", "alphabeta:2",
-    }  # fmt: skip
-    assert plain["anchor"] == "random"
+    names = [opponent["name"] for opponent in plain["opponents"]]
+    assert names == ["alphabeta:3", "alphabeta:2", "greedy"]
+    assert plain["scale"] == 1
     assert Path("here.png").is_file()
     assert not (run / "plots" / "elo.png").exists()
 

@@ -40,7 +40,7 @@ def keisei_runs(*arguments: str) -> Result:
 def test_runs_are_shown_in_a_table(root: Path) -> None:
     result = keisei_runs(str(root))
     assert result.exit_code == 0
-    for part in ("vs random", "vs greedy", "first", "finished", "164 k", "1,300", "1:00",
+    for part in ("Elo", "1500 ±50", "first", "finished", "164 k", "1,300", "1:00",
                  "resnet 2x64, 214 k", "failed", "broken"):  # fmt: skip
         assert part in result.stdout
     assert "second: no space left [on device]" in result.stdout
@@ -53,6 +53,7 @@ def test_machines_get_json(root: Path) -> None:
     assert [run["state"] for run in found] == ["finished", "failed", "broken"]
     assert found[0]["timestep"] == 163_840
     assert found[0]["scores"]["random"]["games"] == 128
+    assert found[0]["elo"] == {"elo": 1500.0, "low": 1450.0, "high": 1550.0}
     assert 0.0 <= found[0]["scores"]["greedy"]["low"] <= found[0]["scores"]["greedy"]["score"]
 
 

@@ -15,15 +15,15 @@ from keisei.evaluation.ladder import (
     play_missing,
     read_ladder,
     round_robin,
-    score_of,
 )
 from keisei.evaluation.match import MatchSettings, PlayedGame
 from keisei.evaluation.ratings import PairResult
-from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer
+from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer, score_of
 from keisei.evaluation.strength_plots import draw_ladder
 from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
 from keisei.plotting import png
 from keisei.shogi.types import Color
+from tests.evaluation.scales import bot_scale
 from tests.evaluation.test_results import GAMES, A, B, C, Nobody
 
 SETTINGS = MatchSettings(games=10, ply_limit=60)
@@ -98,8 +98,9 @@ def test_seeds_that_were_used_are_skipped(store: ResultStore) -> None:
 def test_a_ladder_is_anchored_at_random(store: ResultStore) -> None:
     play_missing(store, round_robin([GREEDY, RANDOM, AlphaBetaPlayer(1)]), SETTINGS)
     found = read_ladder(store, CONDITIONS)
-    assert found.anchor == "random"
-    assert found.notes == ()
+    assert found.scale == "random = 0"
+    (note,) = found.notes
+    assert note.startswith("rating 0 is random: the scale's games have 4 opening plies")
     assert [standing.rank for standing in found.standings] == [1, 2, 3]
     last = found.standing("random")
     assert (last.elo, last.games, last.superiority) == (0.0, 20, None)
@@ -118,8 +119,8 @@ def test_players_shown_are_rated_by_all_games(store: ResultStore) -> None:
     for other in (A, C, RANDOM):
         store.add(B, other, GAMES, conditions=CONDITIONS, seed=0)
     found = read_ladder(store, CONDITIONS, ["A#1", "C#1"])
-    assert [standing.name for standing in found.standings] == ["A", "C"]
-    assert found.anchor == "random"
+    assert {standing.name for standing in found.standings} == {"A", "C"}
+    assert found.scale == "random = 0"
     assert found.standings[0].games == 5
     assert found.ratings.names.index("B#1") >= 0
 
@@ -127,10 +128,23 @@ def test_players_shown_are_rated_by_all_games(store: ResultStore) -> None:
 def test_without_random_the_first_is_the_anchor(store: ResultStore) -> None:
     store.add(A, B, GAMES, conditions=CONDITIONS, seed=0)
     store.add(B, C, GAMES, conditions=CONDITIONS, seed=0)
-    found = read_ladder(store, CONDITIONS, ["C#1", "B#1"])
-    assert found.anchor == "C"
-    assert found.notes == ("rating 0 is C: no games connect it with random",)
-    assert read_ladder(store, CONDITIONS).anchor == "B", "who has played most"
+    scale = bot_scale(CONDITIONS)
+    found = read_ladder(store, CONDITIONS, ["C#1", "B#1"], scale=scale)
+    assert found.scale == "C = 0"
+    assert found.notes == ("rating 0 is C: no games connect it with a reference of the scale",)
+    assert read_ladder(store, CONDITIONS, scale=scale).scale == "B = 0", "who has played most"
+
+
+def test_references_have_the_ratings_of_the_scale(store: ResultStore) -> None:
+    bot = AlphaBetaPlayer(1)
+    play_missing(store, round_robin([GREEDY, RANDOM, bot]), SETTINGS)
+    found = read_ladder(store, CONDITIONS, scale=bot_scale(CONDITIONS))
+    assert found.scale == "scale 1"
+    assert found.notes == ()
+    assert found.standing(GREEDY.identity).elo == 1500.0
+    assert found.standing(GREEDY.identity).is_fixed
+    assert not found.standing(bot.identity).is_fixed
+    assert found.standing(bot.identity).elo > 1000.0
 
 
 def test_players_without_a_connection_are_left_out_and_named(store: ResultStore) -> None:
@@ -138,9 +152,9 @@ def test_players_without_a_connection_are_left_out_and_named(store: ResultStore)
     store.add(B, C, GAMES, conditions=CONDITIONS, seed=0)
     found = read_ladder(store, CONDITIONS)
     assert {standing.name for standing in found.standings} == {"A", "random"}
-    assert found.notes == ("left out, not connected by games: B, C",)
+    assert found.notes[-1] == "left out, not connected by games: B, C"
     apart = read_ladder(store, CONDITIONS, ["B#1", "C#1"])
-    assert apart.anchor == "B"
+    assert apart.scale == "B = 0"
 
 
 def test_no_games_under_these_conditions(store: ResultStore) -> None:

@@ -1,4 +1,4 @@
-"""The strength of a run: its checkpoints, those that can be loaded, on one ladder."""
+"""The strength of a run: its checkpoints, those that can be loaded, on the scale."""
 
 import json
 from pathlib import Path
@@ -8,24 +8,26 @@ import pytest
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
 from keisei.evaluation import STANDARD_OPPONENTS
-from keisei.evaluation.match import MatchSettings
+from keisei.evaluation.placing import PlacingSettings
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.evaluation.run_strength import (
-    STANDARD_GAMES_FACTOR,
+    RunProgress,
     RunStrength,
     load_spread,
     measure_run,
     spread,
 )
+from keisei.evaluation.scale import current_scale
 from keisei.evaluation.strength_plots import draw_run
 from keisei.network.loading import device_config
 from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
 from keisei.players.player import Player
 from keisei.players.spec import make_player
 from keisei.plotting import png
+from tests.evaluation.scales import bot_scale
 from tests.tiny_runs import tiny_run
 
-SETTINGS = MatchSettings(games=4, ply_limit=30)
+CONDITIONS = Conditions(ply_limit=30)
 CPU = device_config("cpu", 1)
 
 
@@ -39,42 +41,49 @@ def measured(run: Path, *opponents: Player, checkpoints: int = 2) -> RunStrength
         return measure_run(
             run,
             opponents or (RandomPlayer(), GreedyPlayer()),
-            SETTINGS,
             store,
+            games=4,
+            placing=PlacingSettings(max_games=20),
             checkpoints=checkpoints,
             device=CPU,
+            scale=bot_scale(CONDITIONS),
+            on_progress=SEEN.append,
         )
 
 
-def test_checkpoints_play_the_opponents_and_are_rated(run: Path) -> None:
+SEEN: list[RunProgress] = []
+
+
+def test_checkpoints_play_the_opponents_and_are_placed(run: Path) -> None:
+    SEEN.clear()
     strength = measured(run)
     assert strength.run == "mine"
     assert [checkpoint.timestep for checkpoint in strength.checkpoints] == [64, 256]
     for checkpoint in strength.checkpoints:
         assert list(checkpoint.scores) == ["random", "greedy"]
-        assert {score.games for score in checkpoint.scores.values()} == {4}
-        assert checkpoint.standing.games == 8
-        assert checkpoint.standing.low < checkpoint.standing.elo < checkpoint.standing.high
-    assert {opponent.name for opponent in strength.opponents} == {"random", "greedy"}
-    assert strength.ladder.anchor == "random"
+        assert sum(score.games for score in checkpoint.scores.values()) == 20
+        assert min(score.games for score in checkpoint.scores.values()) >= 4
+        placed = checkpoint.placement
+        assert placed.games == 20
+        assert placed.low < placed.rating < placed.high
+    assert strength.opponents == (("greedy", 1500.0), ("random", 0.0))
     assert strength.left_out == ()
+    assert {(now.checkpoint, now.player) for now in SEEN} == {(0, "mine@64"), (1, "mine@256")}
     plain = json.loads(json.dumps(strength.as_dict()))
     assert [checkpoint["name"] for checkpoint in plain["checkpoints"]] == ["mine@64", "mine@256"]
-    assert plain["checkpoints"][0]["scores"]["greedy"]["games"] == 4
+    assert plain["checkpoints"][0]["scores"]["greedy"]["games"] >= 4
+    assert plain["scale"] == 1
     assert png(draw_run(strength)).startswith(b"\x89PNG")
 
 
-def test_standard_opponents_play_more_among_each_other(run: Path) -> None:
+def test_only_missing_games_are_played(run: Path) -> None:
     measured(run)
-    conditions = Conditions.of(SETTINGS)
     with ResultStore(run.parent / "ladder.sqlite3") as store:
-        between = store.games_between(RandomPlayer(), GreedyPlayer(), conditions)
-        assert between == 4 * STANDARD_GAMES_FACTOR
-        before = sum(player.games for player in store.players(conditions))
+        before = sum(player.games for player in store.players(CONDITIONS))
     measured(run, checkpoints=4)
     with ResultStore(run.parent / "ladder.sqlite3") as store:
-        after = sum(player.games for player in store.players(conditions))
-    assert after - before == 2 * (2 * 2 * 4), "two more checkpoints, two opponents, four games"
+        after = sum(player.games for player in store.players(CONDITIONS))
+    assert after - before == 2 * (2 * 20), "two more checkpoints, twenty games each"
 
 
 def test_opponents_may_be_anybody_even_the_run_itself(run: Path) -> None:
@@ -85,16 +94,16 @@ def test_opponents_may_be_anybody_even_the_run_itself(run: Path) -> None:
         ["mine@256", "alphabeta:1,margin=50"],
         ["alphabeta:1,margin=50"],
     ]
-    assert strength.ladder.anchor == "mine@256"
-    assert strength.ladder.notes
+    assert strength.opponents == (), "none of them has a known rating"
+    assert {checkpoint.placement.games for checkpoint in strength.checkpoints} == {20}
 
 
-def test_the_standard_opponents_are_the_bots_that_their_specs_name() -> None:
-    """They are recognised by their names."""
+def test_the_standard_opponents_are_references() -> None:
     for spec in STANDARD_OPPONENTS:
         player = make_player(spec, threads=1)
         player.close()
         assert player.name == spec
+        assert player.identity in current_scale().ratings
 
 
 def test_a_bad_checkpoint_is_left_out_and_told_of(run: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_run_without_evaluation_has_a_report(tmp_path: Path) -> None:
     play_through(tmp_path, [JsonlTracker(tmp_path)], last=1, evaluation_interval=0)
     page = Page(write_report(tmp_path).read_text("utf-8"))
     assert "There has been no evaluation yet." in page.text
-    assert page.tags.count("img") == len(plots.PLOTS) - 1
+    assert page.tags.count("img") == len(plots.PLOTS) - 2
     assert "svg" not in page.tags
 
 

@@ -25,6 +25,7 @@ from keisei.callbacks import (
     TrainingStart,
 )
 from keisei.config_schema import AppConfig
+from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
@@ -166,7 +167,9 @@ def fake_evaluation(update: int, updates: int, *, games: int = 2) -> EvaluationE
     players = (("network", "greedy"), ("greedy", "network"), ("network", "random"))
     samples = tuple(random_record(*players[seed % 3], seed) for seed in range(games))
     scores = fake_scores(update, updates)
-    return EvaluationEnd(progress_at(update, updates), scores, samples)
+    elo = 500.0 + 100.0 * update
+    placement = Placement(elo, elo - 50.0, elo + 50.0, games=200)
+    return EvaluationEnd(progress_at(update, updates), scores, placement, samples)
 
 
 def fake_start(run_directory: Path, config: AppConfig, update: int, updates: int) -> TrainingStart:

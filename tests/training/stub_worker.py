@@ -5,7 +5,10 @@ import sys
 import time
 from pathlib import Path
 
-ANSWERS = {"answers": '{"scores": {}, "games": []}', "lies": '{"scores": "all won"}'}
+ANSWERS = {
+    "answers": '{"scores": {}, "placement": null, "games": []}',
+    "lies": '{"scores": "all won"}',
+}
 
 
 def main() -> None:

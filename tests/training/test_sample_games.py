@@ -35,7 +35,7 @@ def test_no_more_games_are_written_than_requested(tmp_path: Path) -> None:
         for number in range(4)
     )
     SampleGamesWriter(tmp_path / "two", 2).on_evaluation(
-        EvaluationEnd(progress_at(1, 10), {}, games)
+        EvaluationEnd(progress_at(1, 10), {}, games=games)
     )
     names = sorted(path.name for path in (tmp_path / "two" / "games").glob("*.kif"))
     assert names == ["update-000001-greedy-vs-0.kif", "update-000001-random-vs-0.kif"]

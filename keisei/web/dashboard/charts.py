@@ -186,17 +186,46 @@ def strength_chart(
     if options["series"]:
         options["series"][0]["markLine"] = _rule(0.5)
     if checkpoints:
-        options["series"].append(
-            {
-                "type": "scatter",
-                "name": "checkpoints",
-                "symbol": "triangle",
-                "symbolSize": 11,
-                "cursor": "pointer",
-                "color": "var(--k-accent)",
-                "data": [{"value": [x, 0.0], "name": name} for x, name in checkpoints],
-            }
-        )
+        options["series"].append(_checkpoint_marks(checkpoints, 0.0))
+    return options
+
+
+def _checkpoint_marks(checkpoints: Sequence[tuple[float, str]], y: float) -> Options:
+    return {
+        "type": "scatter",
+        "name": "checkpoints",
+        "symbol": "triangle",
+        "symbolSize": 11,
+        "cursor": "pointer",
+        "color": "var(--k-accent)",
+        "data": [{"value": [x, y], "name": name} for x, name in checkpoints],
+    }
+
+
+def rating_chart(
+    runs: Sequence[tuple[str, str, Sequence[Evaluation]]],
+    axis: str,
+    *,
+    checkpoints: Sequence[tuple[float, str]] = (),
+) -> Options:
+    """Chart ratings over an axis, with their 95 % intervals as bands.
+
+    Args:
+        runs: (name of the line, colour, evaluations).
+        axis: the x axis, a key of `X_AXES`.
+        checkpoints: (place on the axis, name) of the checkpoints, each to be played by a click.
+    """
+    options = base(axis)
+    options["yAxis"]["axisLabel"][":formatter"] = _WHOLE
+    options["yAxis"]["scale"] = True
+    lowest = math.inf
+    for name, color, evaluations in runs:
+        rated = [(found, found.elo) for found in evaluations if found.elo is not None]
+        lowest = min([lowest, *(elo.low for _, elo in rated)])
+        points = [[place(axis, found), elo.elo, elo.low, elo.high] for found, elo in rated]
+        options["series"] += _with_bars(name, color, points)
+    if checkpoints and math.isfinite(lowest):
+        options["series"].append(_checkpoint_marks(checkpoints, lowest))
     return options
 
 

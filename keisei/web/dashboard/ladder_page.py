@@ -117,11 +117,10 @@ class _LadderPage:
             [str(known) for known in self._known], value=str(ladder.conditions)
         )
         self._select.set_visibility(len(self._known) > 1)
-        draws = percent(ladder.ratings.draw_rate, 1)
+        draws = percent(ladder.ratings.draws, 1)
         self._hint.text = (
-            f"Elo from all stored games; {ladder.anchor} has 0. Bars are 95 % intervals. "
-            f"First move {ladder.ratings.first_move:+.0f} Elo, draws between equal players {draws}"
-            f". {ladder.conditions}."
+            f"Elo from all stored games ({ladder.scale}). Bars are 95 % intervals. "
+            f"First move {ladder.ratings.first_move:+.0f} Elo, draws {draws}. {ladder.conditions}."
         )
         standings = ladder.standings
         self._chart.element.style(f"height: {max(160, 60 + _ROW_PIXELS * len(standings))}px")
@@ -138,9 +137,7 @@ class _LadderPage:
                 "identity": place.identity,
                 "name": place.name,
                 "elo": f"{place.elo:+.0f}",
-                "interval": "anchor"
-                if place.identity == ladder.ratings.anchor
-                else f"{place.low:+.0f} to {place.high:+.0f}",
+                "interval": "fixed" if place.is_fixed else f"{place.low:+.0f} to {place.high:+.0f}",
                 "games": count(place.games),
                 "score": percent(place.score, 1),
                 "better": NOTHING if place.superiority is None else percent(place.superiority, 1),

@@ -11,13 +11,12 @@ from keisei import metric_names as names
 from keisei.formats import (
     NOTHING,
     duration,
-    percent,
     short_count,
 )
 from keisei.runs.artifacts import RunRatings, read_ratings
 from keisei.runs.listing import RunOverview
 from keisei.runs.run_reader import RunReader
-from keisei.runs.run_record import Evaluation, scores_against
+from keisei.runs.run_record import Evaluation
 from keisei.runs.watch import FIRST_RUNS, Watch
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
@@ -36,9 +35,7 @@ from keisei.web.dashboard.components import (
 MAX_COMPARED: Final = 16
 """Runs in one chart; more lines cannot be told apart."""
 
-MAX_OPPONENTS: Final = 4
-"""Opponents with a column in the table: those that were met last."""
-
+_RATING: Final = "rating"
 _SCORE: Final = "score/"
 _ELO: Final = "elo"
 _METRIC: Final = "metric/"
@@ -121,7 +118,7 @@ class _OverviewPage:
         self._show = show
         self._seen: object = None
         self._table_rows: list[dict[str, Any]] = []
-        self._trends: dict[str, tuple[int, str, str]] = {}
+        self._trends: dict[str, tuple[int, str]] = {}
         summaries = self._watch.overviews()
         newest = [summary.name for summary in summaries if summary.state != "broken"]
         if runs is None:
@@ -214,11 +211,12 @@ class _OverviewPage:
 
     def _choices(self, summaries: Sequence[RunOverview]) -> dict[str, str]:
         """Return what can be compared, key to label; the strongest opponent first."""
-        choices = {
+        choices = {_RATING: "Elo"}
+        choices |= {
             f"{_SCORE}{opponent}": f"Score against {opponent}"
             for opponent in reversed(_opponents(summaries))
         }
-        choices[_ELO] = "Elo (keisei evaluate)"
+        choices[_ELO] = "Elo of checkpoints (keisei evaluate)"
         known = {name for run in self._watch.runs.values() for name in run.metric_names}
         listed = [name for name in LABELS if name in known]
         listed += sorted(known - set(listed))
@@ -242,13 +240,18 @@ class _OverviewPage:
         reading = [name for name in shown if not runs[name].is_sampled]
         self._note.text = (
             "Bars are 95 % intervals: where they overlap, a difference may be due to chance."
-            if self._show.startswith(_SCORE) or self._show == _ELO
+            if self._show.startswith(_SCORE) or self._show in (_ELO, _RATING)
             else ""
         )
         if hidden > 0:
             self._note.text += f" {hidden} more selected runs are not shown."
         if reading:
             self._note.text += f" Still reading {', '.join(reading)}."
+        if self._show == _RATING:
+            return charts.rating_chart(
+                [(name, color, runs[name].evaluations) for name, color in shown.items()],
+                self._axis,
+            )
         if self._show == _ELO:
             found = [(name, color, self._ratings(name)) for name, color in shown.items()]
             return charts.elo_chart([(n, c, ratings) for n, c, ratings in found if ratings])
@@ -267,27 +270,22 @@ class _OverviewPage:
             self._axis,
         )
 
-    def _trend(self, run: RunReader, opponent: str) -> str:
+    def _trend(self, run: RunReader) -> str:
         """Return the points of a run's trend line, recomputed only if the run has changed."""
-        version, known_opponent, trend = self._trends.get(run.name, (-1, "", ""))
-        if (version, known_opponent) != (run.version, opponent):
-            version = run.version
-            trend = trend_points(run.evaluations, opponent)
-            self._trends[run.name] = version, opponent, trend
+        version, trend = self._trends.get(run.name, (-1, ""))
+        if version != run.version:
+            trend = trend_points(run.evaluations)
+            self._trends[run.name] = run.version, trend
         return trend
 
     def _ratings(self, name: str) -> RunRatings | None:
         return read_ratings(self._watch.folder, name)
 
     def _fill_table(self, summaries: Sequence[RunOverview]) -> None:
-        opponents = _opponents(summaries)[-MAX_OPPONENTS:]
-        trend = self._show.removeprefix(_SCORE) if self._show.startswith(_SCORE) else ""
-        trend = trend or (opponents[-1] if opponents else "")
-        columns = _columns(opponents, trend)
+        columns = _columns()
         runs, shown = self._watch.runs, self._shown
         rows = [
-            _row(summary, shown.get(summary.name, ""), opponents)
-            | {"trend": self._trend(runs[summary.name], trend)}
+            _row(summary, shown.get(summary.name, "")) | {"trend": self._trend(runs[summary.name])}
             for summary in summaries
             if summary.name in runs
         ]
@@ -316,7 +314,7 @@ def _opponents(summaries: Sequence[RunOverview]) -> list[str]:
     return sorted(found, key=lambda opponent: found[opponent])
 
 
-def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
+def _columns() -> list[dict[str, Any]]:
     wide = {"classes": "d-wide-only", "headerClasses": "d-wide-only"}
     columns: list[dict[str, Any]] = [
         {"name": "name", "label": "Run", "field": "name", "align": "left", "sortable": True},
@@ -326,20 +324,10 @@ def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
         {"name": "speed", "label": "Plies/s", "field": "speed", "align": "right",
          "sortable": True, **wide},
     ]  # fmt: skip
-    columns += [
-        {
-            "name": f"score{index}",
-            "label": f"vs {opponent}",
-            "field": f"score{index}",
-            "align": "right",
-            "sortable": True,
-            ":sort": "(a, b) => parseFloat(a) - parseFloat(b) || 0",
-            **(wide if index < len(opponents) - 1 else {}),
-        }
-        for index, opponent in enumerate(opponents)
-    ]
     return [
         *columns,
+        {"name": "elo", "label": "Elo", "field": "elo", "align": "right", "sortable": True,
+         ":sort": "(a, b) => parseFloat(a) - parseFloat(b) || 0"},
         {"name": "trend", "label": "Trend", "field": "trend",
          "align": "left", **wide},
         {"name": "time", "label": "Time", "field": "time", "align": "right", **wide},
@@ -348,7 +336,7 @@ def _columns(opponents: Sequence[str], trend: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _row(summary: RunOverview, color: str, opponents: Sequence[str]) -> dict[str, Any]:
+def _row(summary: RunOverview, color: str) -> dict[str, Any]:
     speed = summary.metrics.get(names.SPS, math.nan)
     row: dict[str, Any] = {
         "name": summary.name,
@@ -370,23 +358,21 @@ def _row(summary: RunOverview, color: str, opponents: Sequence[str]) -> dict[str
         "time": duration(summary.seconds) if summary.seconds else NOTHING,
         "started": summary.started or None,
     }
-    for index, opponent in enumerate(opponents):
-        result = summary.scores.get(opponent)
-        row[f"score{index}"] = (
-            NOTHING if result is None else f"{percent(result.score)} ±{100 * result.margin:.0f}"
-        )
+    elo = summary.elo
+    row["elo"] = NOTHING if elo is None else f"{elo.elo:.0f} ±{elo.margin:.0f}"
     return row
 
 
-def trend_points(evaluations: Sequence[Evaluation], opponent: str) -> str:
-    """Return the scores against an opponent as the points of an SVG polyline, 0 to 100 %."""
-    points = scores_against(evaluations, opponent)
+def trend_points(evaluations: Sequence[Evaluation]) -> str:
+    """Return the ratings as the points of an SVG polyline, from the lowest to the highest."""
+    points = [(found.update, found.elo.elo) for found in evaluations if found.elo is not None]
     if len(points) > 60:
         points = points[:: len(points) // 60 + 1] + points[-1:]
     if len(points) == 1:
         points *= 2  # a line of length zero: its round ends draw a dot
-    last = max(1, points[-1][0].update) if points else 1
+    last = max(1, points[-1][0]) if points else 1
+    lowest = min((elo for _, elo in points), default=0.0)
+    span = max((elo for _, elo in points), default=0.0) - lowest or 1.0
     return " ".join(
-        f"{100 * evaluation.update / last:.1f},{30 - 30 * strength.score:.1f}"
-        for evaluation, strength in points
+        f"{100 * update / last:.1f},{30 - 30 * (elo - lowest) / span:.1f}" for update, elo in points
     )

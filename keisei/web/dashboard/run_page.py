@@ -128,20 +128,25 @@ class _RunPage:
         self._build_head()
         LiveGamesPanel(self._dashboard, self._run.name)
         with card(
-            "Strength",
-            "Points per game against each opponent, with 95 % intervals. A triangle is a "
-            "checkpoint: click it to play.",
+            "Elo",
+            "Rating on the scale, with 95 % intervals. A triangle is a checkpoint: click it to "
+            "play.",
         ):
-            self._strength = Chart(
+            self._rating = Chart(
                 tall=True, empty="No evaluation yet; evaluation.interval sets when they run."
             )
-            self._strength.element.on_point_click(
+            self._rating.element.on_point_click(
                 lambda event: self._checkpoints.play(str(event.name))
             )
+        with card("Scores", "Points per game against each opponent, with 95 % intervals."):
+            self._strength = Chart(tall=True)
         self._elo_card = ui.element("div")
         with (
             self._elo_card,
-            card("Elo", "Ratings of the checkpoints by keisei evaluate, with 95 % intervals."),
+            card(
+                "Elo of checkpoints",
+                "Measured afterwards by keisei evaluate, with 95 % intervals.",
+            ),
         ):
             self._elo = Chart(tall=True)
         with ui.element("div").classes("d-grid"):
@@ -237,6 +242,9 @@ class _RunPage:
                 f"clipped {percent(metrics.get(names.CLIP_FRACTION, math.nan))}",
             ),
         }
+        if summary.elo is not None:
+            elo = summary.elo
+            values["Elo"] = (f"{elo.elo:.0f}", f"{elo.low:.0f} to {elo.high:.0f}")
         values |= {
             f"vs {opponent}": (
                 percent(result.score),
@@ -267,11 +275,18 @@ class _RunPage:
             for found in checkpoints
             if getattr(found, self._axis) is not None
         ]
+        is_rated = any(found.elo is not None for found in evaluations)
+        self._rating.show(
+            charts.rating_chart(
+                [(run.name, charts.PALETTE[0], evaluations)] if is_rated else [],
+                self._axis,
+                checkpoints=marks,
+            )
+        )
         self._strength.show(
             charts.strength_chart(
                 [(f"vs {name}", colors[name], evaluations, name) for name in opponents],
                 self._axis,
-                checkpoints=marks if opponents else (),
             )
         )
         ratings = read_ratings(self._dashboard.watch.folder, run.name)

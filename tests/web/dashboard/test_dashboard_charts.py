@@ -12,7 +12,7 @@ pytest.importorskip("nicegui")
 
 from keisei.runs.artifacts import CheckpointRating, RunRatings
 from keisei.runs.curves import Curve
-from keisei.runs.journal import ScoreEstimate
+from keisei.runs.journal import EloEstimate, ScoreEstimate
 from keisei.runs.run_record import Evaluation
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.overview_page import trend_points
@@ -34,6 +34,7 @@ def evaluations(*scores: float, opponent: str = "greedy") -> list[Evaluation]:
             1000 * update,
             90.0 * update,
             {opponent: ScoreEstimate(score, score - 0.1, score + 0.1, 0.5, 0.5, 40)},
+            EloEstimate(1000 * score, 1000 * score - 50, 1000 * score + 50),
         )
         for update, score in enumerate(scores, 1)
     ]
@@ -157,10 +158,21 @@ def test_points_are_rounded_to_what_can_be_seen(value: float) -> None:
 
 
 def test_the_trend_goes_from_left_to_right_and_up() -> None:
-    assert trend_points(evaluations(0.0, 0.5, 1.0), "greedy") == "33.3,30.0 66.7,15.0 100.0,0.0"
-    assert trend_points(evaluations(0.5), "greedy") == "100.0,15.0 100.0,15.0"
-    assert trend_points([], "greedy") == ""
-    assert len(trend_points(evaluations(*[0.5] * 1000), "greedy").split()) <= 62
+    assert trend_points(evaluations(0.0, 0.5, 1.0)) == "33.3,30.0 66.7,15.0 100.0,0.0"
+    assert trend_points(evaluations(0.5)) == "100.0,30.0 100.0,30.0"
+    assert trend_points([]) == ""
+    assert len(trend_points(evaluations(*[0.5] * 1000)).split()) <= 62
+
+
+def test_ratings_are_charted_with_their_intervals() -> None:
+    options = charts.rating_chart(
+        [("mine", "#123456", evaluations(0.5, 0.8))], "timestep", checkpoints=[(2000.0, "step-2")]
+    )
+    line = next(series for series in options["series"] if series.get("name") == "mine")
+    assert [point[:4] for point in line["data"]] == [[1000, 500, 450, 550], [2000, 800, 750, 850]]
+    marks = next(series for series in options["series"] if series.get("name") == "checkpoints")
+    assert marks["data"] == [{"value": [2000.0, 450.0], "name": "step-2"}]
+    assert charts.rating_chart([], "timestep", checkpoints=[(1.0, "a")])["series"] == []
 
 
 def test_each_worker_has_a_row_with_all_its_metrics() -> None:

@@ -1,0 +1,441 @@
+"""Calibrate the rating scale: games between its references, and the ratings that follow.
+
+    python scripts/calibrate.py references --store games.sqlite3 --output ratings-1.json
+    python scripts/calibrate.py compare ONE.json OTHER.json
+    python scripts/calibrate.py engines ratings-1.json --store engines.sqlite3
+
+``references`` plays in rounds: after each, the ratings are computed, and every two references that
+are near each other by them play until they have met often enough. It can be interrupted and
+continued. ``compare`` checks a second calibration, with other seeds, against the first.
+``engines`` rates the programs of others that are installed (Debian: ``apt install fairy-stockfish
+gnushogi gpsshogi``) on a finished scale and adds them to its file.
+"""
+
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from keisei import __version__
+from keisei.commands.tables import progress_bar, show_ladder_progress
+from keisei.errors import KeiseiError
+from keisei.evaluation import ZERO_PLAYER
+from keisei.evaluation.ladder import Pair, play_missing
+from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.ratings import PairResult, Ratings, connected, fit_pair_deviation, rate
+from keisei.evaluation.results import Conditions, ResultStore, score_of
+from keisei.evaluation.scale import Engine, Scale
+from keisei.evaluation.score import expected_score
+from keisei.formats import new_table
+from keisei.players.player import Player
+from keisei.players.spec import frozen_networks, make_player
+from keisei.system import write_atomically
+from keisei.usi.client import UsiEngineError
+
+BOTS: Final = (
+    "random",
+    "greedy,random=0.9",
+    "greedy,random=0.8",
+    "greedy,random=0.7",
+    "greedy,random=0.6",
+    "greedy,random=0.5",
+    "greedy,random=0.4",
+    "greedy,random=0.3",
+    "greedy,random=0.2",
+    "greedy,random=0.1",
+    "greedy",
+    "alphabeta:1",
+    "alphabeta:2,random=0.3",
+    "alphabeta:2,random=0.2",
+    "alphabeta:2,random=0.1",
+    "alphabeta:2",
+    "alphabeta:3,random=0.1",
+    "alphabeta:3",
+    "alphabeta:3,quiet=6",
+    "alphabeta:4",
+    "alphabeta:4,quiet=6",
+    "alphabeta:5,quiet=6",
+)
+"""Bots among the references, roughly from the weakest to the strongest."""
+
+FIRST_GAMES: Final = 24
+"""Games of neighbours in `BOTS` before there are ratings."""
+
+NEAR: Final = 260.0
+"""Points within which two references play each other: up to a score of 82 %."""
+
+PARTNERS: Final = 4
+"""References above it that each one plays at least, however far they are."""
+
+ROUND_SECONDS: Final = 60.0
+"""Seconds for the games of one pair: slow players play fewer, but `MIN_GAMES` at least."""
+
+MIN_GAMES: Final = 100
+TIMED_GAMES: Final = 4
+
+app = typer.Typer(add_completion=False)
+console = Console()
+
+
+class Candidate(NamedTuple):
+    """A reference to be rated."""
+
+    spec: str
+    player: Player
+    seconds: float
+    """Seconds of one core that its moves take in a game."""
+
+
+def open_candidates(stack: ExitStack, specs: Iterable[str]) -> list[Candidate]:
+    """Make the players and measure their speed."""
+    found = []
+    for spec in specs:
+        player = stack.enter_context(closing(make_player(spec)))
+        alone = stack.enter_context(closing(make_player(spec, threads=1)))
+        settings = MatchSettings(games=TIMED_GAMES, seed=0, ply_limit=100)
+        play_match(alone, alone, settings)  # compiles
+        start = time.process_time()
+        play_match(alone, alone, settings)
+        seconds = (time.process_time() - start) / TIMED_GAMES / 2
+        found.append(Candidate(spec, player, float(f"{seconds:.2g}")))
+    return found
+
+
+def games_of(pair: tuple[Candidate, Candidate], games: int) -> int:
+    """Return how many games a pair plays: as many as asked for, unless they are slow."""
+    seconds = sum(candidate.seconds for candidate in pair)
+    return min(games, max(MIN_GAMES, int(ROUND_SECONDS / max(seconds, 1e-6)) // 2 * 2))
+
+
+def near_pairs(order: Sequence[str], ratings: Ratings) -> set[frozenset[str]]:
+    """Return the pairs that are to play, of players in the order of their ratings."""
+    pairs = set()
+    for place, name in enumerate(order):
+        for above, other in enumerate(order[place + 1 :]):
+            gap = ratings.rating(other) - ratings.rating(name)
+            if above < PARTNERS or gap <= NEAR:
+                pairs.add(frozenset((name, other)))
+    return pairs
+
+
+@app.command()
+def references(
+    store: Annotated[Path, typer.Option(help="Result store of the games.")],
+    output: Annotated[Path, typer.Option(help="File of ratings to write.")],
+    games: Annotated[int, typer.Option(min=2, help="Games of each pair that is near.")] = 400,
+    seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 0,
+    version: Annotated[int, typer.Option(min=1, help="Version of the scale.")] = 1,
+) -> None:
+    """Play the games between the references and write their ratings."""
+    frozen = [f"frozen:{Path(file.name).stem}" for file in frozen_networks()]
+    settings = MatchSettings(games=games, seed=seed)
+    with ResultStore(store, create=True) as results, ExitStack() as stack, progress_bar() as bar:
+        task = bar.add_task("loading", total=None)
+        candidates = open_candidates(stack, (*BOTS, *frozen))
+        by_name = {candidate.player.identity: candidate for candidate in candidates}
+        start = [*pairwise(candidates[: len(BOTS)])]
+        ladder = [c for c in candidates if c.spec.startswith(("alphabeta", "frozen"))]
+        start += [pair for pair in combinations(ladder, 2) if any("frozen" in c.spec for c in pair)]
+        _play(results, start, settings, FIRST_GAMES, bar, task)
+        while True:
+            found = results.results(Conditions.of(settings), by_name)
+            ratings = rate(found, fixed={ZERO_PLAYER: 0.0})
+            order = ratings.ranking()[::-1]
+            pairs = [
+                (by_name[one], by_name[other])
+                for one, other in (sorted(pair) for pair in near_pairs(order, ratings))
+            ]
+            if not _play(results, pairs, settings, games, bar, task):
+                break
+    deviation = fit_pair_deviation(found, fixed={ZERO_PLAYER: 0.0})
+    ratings = rate(found, fixed={ZERO_PLAYER: 0.0}, pair_deviation=deviation)
+    scale = Scale.of(
+        ratings,
+        tuple(found),
+        specs={name: candidate.spec for name, candidate in by_name.items()},
+        seconds={name: candidate.seconds for name, candidate in by_name.items()},
+        conditions=Conditions.of(settings),
+        keisei=__version__,
+        version=version,
+    )
+    _write(scale, output)
+    print_scale(scale, ratings)
+
+
+def _play(
+    store: ResultStore,
+    pairs: Sequence[tuple[Candidate, Candidate]],
+    settings: MatchSettings,
+    games: int,
+    bar: Progress,
+    task: TaskID,
+) -> int:
+    """Play the missing games of some pairs; return how many there were."""
+    played = 0
+    for pair in sorted(pairs, key=lambda pair: sum(candidate.seconds for candidate in pair)):
+        players: Pair = (pair[0].player, pair[1].player)
+        wanted = replace(settings, games=games_of(pair, games))
+        played += play_missing(
+            store,
+            [players],
+            wanted,
+            on_games=lambda now: show_ladder_progress(bar, task, now),
+        )
+    return played
+
+
+def print_scale(scale: Scale, ratings: Ratings) -> None:
+    """Print the references, the scores of neighbours, and where ratings do not explain scores."""
+    table = new_table(f"scale {scale.version}")
+    for heading in ("player", "Elo", "+-", "games", "opponents", "score of next", "ms/game"):
+        table.add_column(heading, justify="left" if heading == "player" else "right")
+    names = [reference.identity for reference in scale.references]
+    for place, reference in enumerate(scale.references):
+        met = {
+            name
+            for r in scale.results
+            for name in (r.black, r.white)
+            if reference.identity in (r.black, r.white)
+        }
+        score = ""
+        if place + 1 < len(names):
+            found = score_of(scale.results, names[place + 1], reference.identity)
+            score = f"{found.score:.0%}" if found.games else "-"
+        table.add_row(
+            reference.spec,
+            f"{reference.rating:.0f}",
+            f"{1.96 * reference.error:.0f}",
+            f"{reference.games:,}",
+            str(len(met) - 1),
+            score,
+            f"{1000 * reference.seconds:.0f}",
+        )
+    console.print(table)
+    console.print(
+        f"{sum(r.games for r in scale.results):,} games; first move {ratings.first_move:+.0f}; "
+        f"pairs deviate by {ratings.pair_deviation:.0f} points (standard deviation). The largest:"
+    )
+    largest = sorted(ratings.deviations.items(), key=lambda item: -abs(item[1]))[:8]
+    for (one, other), points in largest:
+        share = score_of(scale.results, one, other).score
+        expected = expected_score(ratings.rating(one) - ratings.rating(other))
+        console.print(
+            f"  {one} - {other}: {points:+.0f} points, {share:.0%} instead of {expected:.0%}"
+        )
+
+
+@app.command()
+def compare(one: Path, other: Path) -> None:
+    """Compare two calibrations with different seeds: do they agree within their errors?"""
+    first, second = Scale.read(one), Scale.read(other)
+    table = new_table("two calibrations")
+    for heading in ("player", "Elo", "Elo again", "difference", "in deviations"):
+        table.add_column(heading, justify="left" if heading == "player" else "right")
+    distances = []
+    for reference in first.references:
+        again = next(r for r in second.references if r.identity == reference.identity)
+        gap = again.rating - reference.rating
+        error = float(np.hypot(reference.error, again.error))
+        distances.append(abs(gap) / error if error else 0.0)
+        table.add_row(
+            reference.spec, f"{reference.rating:.0f}", f"{again.rating:.0f}", f"{gap:+.0f}",
+            f"{distances[-1]:.1f}",
+        )  # fmt: skip
+    console.print(table)
+    console.print(
+        f"largest distance {max(distances):.1f} standard deviations, "
+        f"{np.mean(np.array(distances[1:]) < 1.96):.0%} within 1.96"
+    )
+
+
+# ---- engines ----
+
+DEBIAN_GAMES: Final = Path("/usr/games")
+"""Directory of Debian's packages, which may not be on the PATH."""
+
+BRIDGE: Final = Path(__file__).with_name("gnushogi_usi.py")
+
+NODES: Final = 1_000_000
+"""Node limit next to a depth limit, which alone does not end long sequences of captures and checks:
+Fairy-Stockfish 11.1 was seen to think for a minute at depth 1. The engine does not keep it exactly
+(5,183 nodes were seen at a limit of 1,000). If it fails too, the move timeout ends the search, and
+the game is lost."""
+
+
+class EngineSetting(NamedTuple):
+    """An engine at some strength."""
+
+    name: str
+    program: str
+    settings: str
+
+
+def _stockfish(limit: str, *options: str) -> EngineSetting:
+    bounded = limit if limit.startswith("nodes=") else f"{limit},nodes={NODES}"
+    return EngineSetting(
+        " ".join(("Fairy-Stockfish", *options, limit)).replace("=", " "),
+        "fairy-stockfish",
+        ",".join((*options, bounded)),
+    )
+
+
+ENGINES: Final = (
+    _stockfish("depth=1", "Skill Level=-20"),
+    _stockfish("depth=1", "Skill Level=-10"),
+    _stockfish("depth=1", "Skill Level=-5"),
+    _stockfish("depth=1", "Skill Level=-3"),
+    _stockfish("depth=1", "Skill Level=0"),
+    _stockfish("depth=1", "Skill Level=5"),
+    _stockfish("depth=1"),
+    EngineSetting("GNU Shogi depth 1", "gnushogi", "depth=1"),
+    _stockfish("depth=2"),
+    _stockfish("depth=3"),
+    EngineSetting("GNU Shogi depth 3", "gnushogi", "depth=3"),
+    _stockfish("depth=4"),
+    _stockfish("nodes=1000"),
+    _stockfish("nodes=3000"),
+    _stockfish("nodes=10000"),
+    EngineSetting("gpsusi depth 4", "gpsusi", "LimitDepth=4,BookDepth=0,Thread=1,byoyomi=10000"),
+)
+"""Engines, roughly from the weakest to the strongest."""
+
+
+def engine_spec(engine: EngineSetting) -> str | None:
+    """Return the spec of an engine's player; None if its program is not installed."""
+    found = shutil.which(engine.program) or shutil.which(engine.program, path=str(DEBIAN_GAMES))
+    if found is None:
+        return None
+    command = {
+        "gnushogi": f'"{sys.executable}" "{BRIDGE}" "{found}"',
+        "gpsusi": f'"{found}" -N 1 --memory-use-percent 10',
+    }.get(engine.program, f'"{found}"')
+    return f"usi:{command},name={engine.name},{engine.settings}"
+
+
+@app.command()
+def engines(
+    scale: Annotated[Path, typer.Argument(help="File of a scale; its engines are replaced.")],
+    store: Annotated[Path, typer.Option(help="Result store of the games.")],
+    games: Annotated[int, typer.Option(min=2, help="Games of each pair that is near.")] = 40,
+    opponents: Annotated[
+        int, typer.Option(min=2, help="Neighbours that each engine plays, on either side.")
+    ] = 2,
+) -> None:
+    """Rate engines by games against neighbouring references, and against each other."""
+    known = Scale.read(scale)
+    settings = MatchSettings(games=games)
+    conditions = Conditions.of(settings)
+    with ResultStore(store, create=True) as results, ExitStack() as stack, progress_bar() as bar:
+        task = bar.add_task("loading", total=None)
+        players: dict[str, Player] = {}
+        for engine in ENGINES:
+            if (spec := engine_spec(engine)) is None:
+                console.print(f"left out: {engine.name}, {engine.program} is not installed")
+                continue
+            try:
+                player = stack.enter_context(closing(make_player(spec)))
+            except UsiEngineError as error:
+                console.print(f"left out: {engine.name}, {error}")
+                continue
+            players[player.identity] = player
+        fixed = {r.identity: r.rating for r in known.references}
+        rivals = {
+            r.identity: stack.enter_context(closing(make_player(r.spec))) for r in known.references
+        }
+        settled: set[frozenset[str]] = set()
+        while True:
+            new = _engine_pairs(results, players, fixed, conditions, opponents, known) - settled
+            if not new:
+                break
+            for pair in new:
+                one, other = ((players | rivals)[name] for name in sorted(pair))
+                try:
+                    play_missing(
+                        results,
+                        [(one, other)],
+                        settings,
+                        on_games=lambda now: show_ladder_progress(bar, task, now),
+                    )
+                except UsiEngineError as error:
+                    console.print(f"aborted: {one.name} against {other.name}, {error}")
+                settled.add(pair)
+        found = _connected(results.results(conditions), fixed)
+    ratings = rate(found, fixed=fixed, pair_deviation=known.file.pair_deviation)
+    rated = tuple(
+        Engine(
+            name=player.name,
+            version=identity,
+            spec=player.name,
+            rating=round(ratings.rating(identity)),
+            low=round(ratings.interval(identity)[0]),
+            high=round(ratings.interval(identity)[1]),
+            games=ratings.games[ratings.names.index(identity)],
+        )
+        for identity, player in players.items()
+        if identity in ratings.names
+    )
+    ordered = tuple(sorted(rated, key=lambda engine: engine.rating))
+    _write(Scale(known.file.model_copy(update={"engines": ordered})), scale)
+    for found_engine in ordered:
+        interval = f"{found_engine.low:.0f} to {found_engine.high:.0f}"
+        console.print(f"{found_engine.rating:5.0f} ({interval}) {found_engine.name}")
+
+
+def _connected(results: Sequence[PairResult], fixed: dict[str, float]) -> list[PairResult]:
+    """Return the results of players that games connect with a reference."""
+    reached = connected(results, fixed)
+    return [result for result in results if result.black in reached]
+
+
+def _engine_pairs(
+    store: ResultStore,
+    engines: dict[str, Player],
+    fixed: dict[str, float],
+    conditions: Conditions,
+    opponents: int,
+    scale: Scale,
+) -> set[frozenset[str]]:
+    """Return the pairs to play next: each engine with its neighbours by what is known so far."""
+    results = _connected(store.results(conditions), fixed)
+    pairs: set[frozenset[str]] = set()
+    names = list(engines)
+    if not results:
+        middle = scale.references[len(scale.references) // 2].identity
+        return {frozenset((names[0], middle))} if names else pairs
+    ratings = rate(results, fixed=fixed, pair_deviation=scale.file.pair_deviation)
+    elo = fixed | {name: ratings.rating(name) for name in engines if name in ratings.names}
+    order = sorted(elo, key=lambda name: elo[name])
+    for name in names:
+        if name in elo:
+            place = order.index(name)
+            near = order[max(0, place - opponents) : place + opponents + 1]
+            pairs |= {frozenset((name, other)) for other in near if other != name}
+        else:  # like the engine before it, which is weaker by a guess
+            before = [earlier for earlier in names[: names.index(name)] if earlier in elo]
+            start = before[-1] if before else scale.references[0].identity
+            nearest = min(fixed, key=lambda other: abs(fixed[other] - elo[start]))
+            pairs.add(frozenset((name, nearest)))
+            break
+    return {pair for pair in pairs if pair & engines.keys()}
+
+
+def _write(scale: Scale, path: Path) -> None:
+    write_atomically(path, scale.file.model_dump_json(indent=1).encode())
+    console.print(f"written: {path}")
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except KeiseiError as error:
+        sys.exit(f"error: {error}")
