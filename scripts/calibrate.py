@@ -59,12 +59,13 @@ BOTS: Final = (
     "alphabeta:2,random=0.2",
     "alphabeta:2,random=0.1",
     "alphabeta:2",
+    "alphabeta:3,random=0.3",
+    "alphabeta:3,random=0.2",
     "alphabeta:3,random=0.1",
     "alphabeta:3",
-    "alphabeta:3,quiet=6",
     "alphabeta:4",
+    "alphabeta:3,quiet=6",
     "alphabeta:4,quiet=6",
-    "alphabeta:5,quiet=6",
 )
 """Bots among the references, roughly from the weakest to the strongest."""
 
