@@ -370,7 +370,7 @@ class EvaluationConfig(Section):
         400, description="Games against each opponent at the end of the run."
     )
     opponents: tuple[Text, ...] = Field(
-        ("greedy", "alphabeta:2", "alphabeta:3"),
+        ("random", "greedy", "alphabeta:2", "alphabeta:3"),
         description="Opponents, as player specs: random, greedy, alphabeta:2, usi:...",
     )
     within: Annotated[float, Field(ge=0.0)] = Field(

@@ -34,7 +34,7 @@ from keisei.evaluation.ladder import Pair, play_missing
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.ratings import PairResult, Ratings, connected, fit_pair_deviation, rate
 from keisei.evaluation.results import Conditions, ResultStore, score_of
-from keisei.evaluation.scale import Engine, Scale
+from keisei.evaluation.scale import RatedEngine, Scale
 from keisei.evaluation.score import expected_score
 from keisei.formats import new_table
 from keisei.players.player import Player
@@ -373,7 +373,7 @@ def engines(
         found = _connected(results.results(conditions), fixed)
     ratings = rate(found, fixed=fixed, pair_deviation=known.file.pair_deviation)
     rated = tuple(
-        Engine(
+        RatedEngine(
             name=player.name,
             version=identity,
             spec=player.name,

@@ -44,7 +44,7 @@ def test_every_field_has_a_line_with_four_columns() -> None:
         "| `ppo.target_kl` | number > 0 or `none` | `none` |",
         "| `ppo.clip_range` | number > 0, < 1 |",
         "| `device.mixed_precision` | `off`, `bf16`, `fp16`, `auto` | `off` |",
-        "| `evaluation.opponents` | list of texts | `[greedy, alphabeta:2, alphabeta:3]` |",
+        "| `evaluation.opponents` | list of texts | `[random, greedy, alphabeta:2, alphabeta:3]` |",
         '| `run.name` | text | `""` |',
         "| `quickstart` | ",
     ],

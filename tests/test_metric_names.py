@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from keisei import metric_names as names
+from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.formats import (
     count,
@@ -17,7 +18,7 @@ from keisei.formats import (
     small,
 )
 from keisei.metric_names import shares
-from keisei.runs.journal import evaluation_metrics, score_estimates
+from keisei.runs.journal import elo_estimate, evaluation_metrics, score_estimates
 from keisei.system import video_megabytes
 from tests.training.fake_run import fake_evaluation, fake_metrics
 
@@ -33,7 +34,8 @@ def pattern_of(name: str) -> str:
 
 
 def test_every_metric_is_explained() -> None:
-    found = {*fake_metrics(1, 10), *evaluation_metrics(fake_evaluation(1, 10, games=0).scores)}
+    evaluation = fake_evaluation(1, 10, games=0)
+    found = {*fake_metrics(1, 10), *evaluation_metrics(evaluation.scores, evaluation.placement)}
     assert {pattern_of(name) for name in found} == set(names.MEANINGS)
 
 
@@ -52,6 +54,16 @@ def test_an_evaluation_can_be_read_back_from_its_metrics() -> None:
     assert (result.as_black, result.as_white) == (0.65, 0.5)
     assert (result.low, result.high) == score.interval
     assert result.margin == pytest.approx((result.high - result.low) / 2)
+
+
+def test_a_rating_can_be_read_back_from_the_metrics() -> None:
+    placement = Placement(1500.0, 1450.0, 1560.0, games=300)
+    found = elo_estimate(evaluation_metrics({}, placement))
+    assert found == (1500.0, 1450.0, 1560.0)
+    assert found is not None
+    assert found.margin == 55.0
+    assert elo_estimate(evaluation_metrics({})) is None
+    assert elo_estimate({"eval/elo": math.nan, "eval/elo_low": 1.0, "eval/elo_high": 2.0}) is None
 
 
 def test_opponents_and_colours_that_were_not_played_are_left_out() -> None:

@@ -43,7 +43,7 @@ class Reference(_Entry):
     """Seconds of one core that a game against it took, for the choice among references."""
 
 
-class Engine(_Entry):
+class RatedEngine(_Entry):
     """A program of someone else, rated on the scale. It is listed, but not needed."""
 
     name: str
@@ -74,7 +74,7 @@ class ScaleFile(_Entry):
     results: tuple[tuple[int, int, int, int, int], ...]
     """(Black, White, wins of Black, draws, losses) of each pair, players by their place."""
 
-    engines: tuple[Engine, ...] = ()
+    engines: tuple[RatedEngine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Scale:
         conditions: Conditions,
         keisei: str,
         version: int = VERSION,
-        engines: tuple[Engine, ...] = (),
+        engines: tuple[RatedEngine, ...] = (),
     ) -> Self:
         """Make a scale of calibrated ratings; `specs` and `seconds` are by identity."""
         order = ratings.ranking()[::-1]

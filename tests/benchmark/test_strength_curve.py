@@ -17,6 +17,7 @@ from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_checkpoint
 from keisei.commands.benchmark import benchmark_app
 from keisei.errors import KeiseiError
+from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.plotting import png
@@ -67,6 +68,7 @@ def some_points() -> CurveReport:
                 recipe,
                 minutes + 0.1 * seed,
                 round(1e6 * minutes),
+                Placement(100.0 * minutes, 100.0 * minutes - 40, 100.0 * minutes + 40, games=500),
                 {
                     "greedy": Score((90, 5, 5), (80, 10, 10)),
                     "alphabeta:3": Score((9, 1, 0), (5, 0, 5)),
@@ -83,6 +85,7 @@ def test_curves_are_drawn() -> None:
     figure = draw_curve(some_points())
     assert png(figure).startswith(b"\x89PNG")
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "Elo",
         "score against greedy, %",
         "score against alphabeta:3, %",
     ]

@@ -56,7 +56,7 @@ def root(tmp_path_factory: pytest.TempPathFactory, runs: Path) -> Path:
                 prefix="update-000020", event="test")  # fmt: skip
     rating = {"name": "x", "identity": "x", "elo": 100.0, "low": 50.0, "high": 150.0, "games": 9}
     strength = {
-        "anchor": "random",
+        "scale": 1,
         "opponents": [rating],
         "checkpoints": [rating | {"timestep": 9}],
     }
@@ -110,7 +110,7 @@ def test_runs_are_listed_and_compared(open_page: OpenPage) -> None:
     rows = page.locator(".d-table tbody tr")
     first = rows.filter(has=page.locator("a", has_text=re.compile("^first$")))
     assert "finished" in first.inner_text()
-    assert "vs greedy" in page.locator(".d-table thead").inner_text()
+    assert "Elo" in page.locator(".d-table thead").inner_text()
     first.locator(".q-checkbox").click()
     wait_for_number(page, LINES, 1)
     page.wait_for_url("**runs=second&**")  # the choice is part of the address
@@ -215,7 +215,7 @@ def test_names_are_text(open_page: OpenPage, root: Path) -> None:
     page.locator(".d-table a", has_text=EVIL).click()
     page.wait_for_url("**/run/**")
     page.get_by_text(f"vs {EVIL}").first.wait_for()
-    chart = page.locator(".d-chart").first
+    chart = page.locator(".k-card", has_text="Points per game").locator(".d-chart")
     box = chart.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
