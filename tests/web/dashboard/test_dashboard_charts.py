@@ -51,7 +51,7 @@ def keys(tree: Any) -> Iterator[str]:
 
 
 def every_chart(name: str) -> list[charts.Options]:
-    ratings = RunRatings("random", (CheckpointRating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
+    ratings = RunRatings(1, (CheckpointRating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
     return [
         charts.curve_chart([charts.ChartLine(name, "red", curve(1.0, 2.0))], "timestep"),
         charts.strength_chart(
@@ -82,7 +82,7 @@ def test_all_of_it_is_json() -> None:
 
 def test_charts_without_data() -> None:
     empty = Curve(*(np.empty(0) for _ in range(4)))
-    empty_ratings = RunRatings("random", (), ())
+    empty_ratings = RunRatings(1, (), ())
     for options in (
         charts.curve_chart([charts.ChartLine("a", "red", empty)], "timestep"),
         charts.curve_chart([], "timestep"),
