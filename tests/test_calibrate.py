@@ -1,0 +1,112 @@
+"""``scripts/calibrate.py``: which references play, and what is written."""
+
+import importlib.util
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+from keisei.evaluation.ratings import PairResult, rate
+from keisei.evaluation.scale import Scale
+from keisei.players.player import Player
+from tests.evaluation.scales import scale_of
+from tests.evaluation.test_results import A, B
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "calibrate.py"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("calibrate", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "calibrate", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def call(script: ModuleType, *arguments: object) -> str:
+    result = CliRunner().invoke(
+        script.app, [str(argument) for argument in arguments], catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_references_play_until_neighbours_have_met(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "BOTS", ("random", "greedy,random=0.8", "greedy,random=0.7"))
+    monkeypatch.setattr(script, "frozen_networks", list)
+    monkeypatch.setattr(script, "FIRST_GAMES", 4)
+    store, output = tmp_path / "games.sqlite3", tmp_path / "ratings-1.json"
+    options = ("--store", store, "--output", output, "--games", 20)
+    text = call(script, "references", *options)
+    scale = Scale.read(output)
+    assert scale.references[0].spec == "random"
+    assert scale.ratings["random"] == 0.0
+    assert scale.references[0].error == 0.0
+    assert {r.games for r in scale.references} == {40}, "each pair has met 20 times"
+    assert sum(result.games for result in scale.results) == 60
+    assert scale.covariance.shape == (3, 3)
+    assert "greedy,random=0.7" in text
+    # All of it can be computed again from the file.
+    again = rate(scale.results, fixed={"random": 0.0}, pair_deviation=scale.file.pair_deviation)
+    for reference in scale.references:
+        assert again.rating(reference.identity) == pytest.approx(reference.rating, abs=0.06)
+        assert again.error(reference.identity) == pytest.approx(reference.error, abs=0.06)
+    before = output.read_bytes()
+    call(script, "references", *options)
+    assert Scale.read(output).results == scale.results, "nothing was missing"
+    assert len(output.read_bytes()) == pytest.approx(len(before), abs=20)
+
+
+def test_players_that_are_near_each_other_play(script: ModuleType) -> None:
+    names = ["a", "b", "c", "d", "e", "f", "g"]
+    fixed = dict(zip(names, (0.0, 100.0, 200.0, 1000.0, 2000.0, 3000.0, 3100.0), strict=True))
+    results = [PairResult(x, y, 1, 1, 1) for x, y in pairwise(names)]
+    pairs = script.near_pairs(names, rate(results, fixed=fixed))
+    assert frozenset("ae") in pairs, "four above it in any case"
+    assert frozenset("af") not in pairs
+    assert frozenset("fg") in pairs
+
+
+def test_slow_players_play_fewer_games(script: ModuleType) -> None:
+    def pair(one: float, other: float) -> tuple[object, object]:
+        players: list[Player] = [A, B]
+        return tuple(
+            script.Candidate(player.name, player, seconds)
+            for player, seconds in zip(players, (one, other), strict=True)
+        )
+
+    assert script.games_of(pair(0.001, 0.001), 400) == 400
+    assert script.games_of(pair(0.1, 0.2), 400) in (198, 200)
+    assert script.games_of(pair(5.0, 1.0), 400) == script.MIN_GAMES
+
+
+def test_two_calibrations_are_compared(script: ModuleType, tmp_path: Path) -> None:
+    for name, rating in (("one", 500.0), ("other", 530.0)):
+        scale = scale_of({"random": 0.0, "greedy": rating})
+        references = tuple(
+            r.model_copy(update={"error": 10.0 if r.rating else 0.0}) for r in scale.references
+        )
+        file = scale.file.model_copy(update={"references": references})
+        (tmp_path / f"{name}.json").write_text(file.model_dump_json())
+    text = call(script, "compare", tmp_path / "one.json", tmp_path / "other.json")
+    assert "+30" in text
+    assert "largest distance 2.1 standard deviations, 0% within 1.96" in text
+
+
+def test_engines_that_are_not_installed_have_no_spec(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script.shutil, "which", lambda name, path=None: None)
+    assert {script.engine_spec(engine) for engine in script.ENGINES} == {None}
+    monkeypatch.setattr(script.shutil, "which", lambda name, path=None: f"/there/{name}")
+    specs = [script.engine_spec(engine) for engine in script.ENGINES]
+    assert specs[0].startswith('usi:"/there/fairy-stockfish",name=Fairy-Stockfish Skill Level -20')
+    assert any("gnushogi_usi.py" in spec for spec in specs)
