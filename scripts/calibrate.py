@@ -75,6 +75,12 @@ FIRST_GAMES: Final = 24
 NEAR: Final = 260.0
 """Points within which two references play each other: up to a score of 82 %."""
 
+COUNTED: Final = 400.0
+"""Points within which the games of a pair count."""
+
+FIT_ROUNDS: Final = 4
+"""Times that ratings are computed, since they decide which pairs count."""
+
 PARTNERS: Final = 4
 """References above it that each one plays at least, however far they are."""
 
@@ -158,11 +164,10 @@ def references(
             ]
             if not _play(results, pairs, settings, games, bar, task):
                 break
-    deviation = fit_pair_deviation(found, fixed={ZERO_PLAYER: 0.0})
-    ratings = rate(found, fixed={ZERO_PLAYER: 0.0}, pair_deviation=deviation)
+    ratings, counted = fit(found)
     scale = Scale.of(
         ratings,
-        tuple(found),
+        tuple(counted),
         specs={name: candidate.spec for name, candidate in by_name.items()},
         seconds={name: candidate.seconds for name, candidate in by_name.items()},
         conditions=Conditions.of(settings),
@@ -171,6 +176,25 @@ def references(
     )
     _write(scale, output)
     print_scale(scale, ratings)
+
+
+def fit(results: Sequence[PairResult]) -> tuple[Ratings, list[PairResult]]:
+    """Return the ratings, and the results that they were computed from: those of near pairs.
+
+    Elo's curve does not hold between players that are far apart: `greedy` scores 0 % against a bot
+    where 4 % would follow from those in between.
+    """
+    ratings = rate(results, fixed={ZERO_PLAYER: 0.0})
+    counted = list(results)
+    for _ in range(FIT_ROUNDS):
+        counted = [
+            result
+            for result in results
+            if abs(ratings.rating(result.black) - ratings.rating(result.white)) <= COUNTED
+        ]
+        deviation = fit_pair_deviation(counted, fixed={ZERO_PLAYER: 0.0})
+        ratings = rate(counted, fixed={ZERO_PLAYER: 0.0}, pair_deviation=deviation)
+    return ratings, counted
 
 
 def _play(
