@@ -210,10 +210,10 @@ class PPOConfig(Section):
         0.0, description="Fraction of the run over which the learning rate rises from zero."
     )
     entropy: Annotated[float, Field(ge=0.0)] = Field(
-        0.05, description="Initial weight of the entropy bonus."
+        0.08, description="Initial weight of the entropy bonus."
     )
     entropy_end: Annotated[float, Field(ge=0.0)] = Field(
-        0.02, description="Final weight of the entropy bonus."
+        0.04, description="Final weight of the entropy bonus."
     )
     entropy_schedule: Shape = Field("linear", description="Schedule of the entropy weight.")
     position_rate: Annotated[float, Field(gt=0.0)] = Field(
@@ -380,7 +380,9 @@ class EvaluationConfig(Section):
     final_within: Annotated[float, Field(ge=0.0)] = Field(
         30.0, description="The same at the end of the run."
     )
-    max_games: Positive = Field(1000, description="Games for the Elo, at most.")
+    max_games: Positive = Field(
+        1000, description="Games for the Elo beyond those against the opponents, at most."
+    )
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         512, description="Ply at which a game is a draw; wins take longer than in self-play."
     )

@@ -94,11 +94,12 @@ def measure(
         if opponent.identity in references and Conditions.of(match) == scale.conditions:
             known[opponent.identity] = result.score
     placement = None
+    known_games = sum(score.games for score in known.values())
     if within:
         placement = place_player(
             player,
             scale,
-            PlacingSettings(within=within, max_games=settings.max_games),
+            PlacingSettings(within=within, max_games=settings.max_games + known_games),
             seed=seed,
             threads=network.threads,
             known=known,

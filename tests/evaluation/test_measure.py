@@ -28,7 +28,7 @@ def test_games_under_the_conditions_of_the_scale_count_for_the_rating(tmp_path: 
     network = trainer.learner.evaluation_network
     found = measure(network, trainer.config, games=8, within=1.0, seed=3)
     assert found.placement is not None
-    assert found.placement.games == 16, "all of them against the opponents of the settings"
+    assert found.placement.games == 32, "16 of them against the opponents of the settings"
 
 
 def test_without_a_wish_for_exactness_there_is_no_rating(tmp_path: Path) -> None:
