@@ -216,13 +216,24 @@ def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
          "--threads", "1", "--store", str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    while process.poll() is None and not path.exists():
-        time.sleep(0.1)
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    try:
+        # It plays: an interrupt while kernels are loaded would be lost in one of Numba's callbacks.
+        while process.poll() is None and not has_games(path):
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130, error
     assert "Traceback" not in error
+
+
+def has_games(path: Path) -> bool:
+    try:
+        with ResultStore(path) as store:
+            return bool(store.players())
+    except KeiseiError:  # the process is creating it
+        return False
 
 
 @pytest.mark.parametrize(
