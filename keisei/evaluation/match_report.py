@@ -63,6 +63,7 @@ class MatchReport:
         """Return plain values, for JSON; infinite values become None."""
         score = self.result.score
         plies = self.result.plies
+        rated = self.rated
         return {
             "player": self.result.player,
             "opponent": self.result.opponent,
@@ -79,9 +80,7 @@ class MatchReport:
             else None,
             "endings": dict(self.result.endings.most_common()),
             "sprt": self._sprt(score),
-            "rated": None
-            if self.rated is None
-            else {"name": self.rated.name, **self.rated.placement.as_dict()},
+            "rated": None if rated is None else {"name": rated.name, **rated.placement.as_dict()},
             "stored": self.stored,
         }
 

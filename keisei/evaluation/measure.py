@@ -79,7 +79,6 @@ def measure(
         keep_games=sample_games,
     )
     scale = current_scale()
-    references = {reference.identity: reference for reference in scale.references}
     known: dict[str, Score] = {}
     scores: dict[str, Score] = {}
     records: list[GameRecord] = []
@@ -91,11 +90,11 @@ def measure(
             opponent.close()
         scores[spec] = result.score
         records += result.records
-        if opponent.identity in references and Conditions.of(match) == scale.conditions:
+        if opponent.identity in scale.ratings and Conditions.of(match) == scale.conditions:
             known[opponent.identity] = result.score
     placement = None
-    known_games = sum(score.games for score in known.values())
     if within:
+        known_games = sum(score.games for score in known.values())
         placement = place_player(
             player,
             scale,

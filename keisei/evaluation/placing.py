@@ -239,8 +239,6 @@ class PlacingSettings:
     """Half of the interval at which to stop, in points."""
 
     max_games: int = DEFAULT_MAX_GAMES
-    excluded: frozenset[str] = frozenset()
-    """Identities of references that are not to be met."""
 
 
 Play = Callable[[Reference, int], Score]
@@ -307,8 +305,7 @@ def place_player(
         store: games in it count, and new ones are added.
         on_games: called after each ply.
     """
-    excluded = settings.excluded | {player.identity}
-    placing = Placing(scale, [r for r in scale.references if r.identity not in excluded])
+    placing = Placing(scale, [r for r in scale.references if r.identity != player.identity])
     stored = [] if store is None else store.results(scale.conditions)
     for reference in placing.references:
         score = score_of(stored, player.identity, reference.identity)

@@ -31,7 +31,7 @@ class Reference(_Entry):
     """A player with a fixed rating."""
 
     spec: str
-    """Its player spec; ``scale:NAME`` is a network in the package."""
+    """Its player spec; ``frozen:NAME`` is a network in the package."""
 
     identity: str
     rating: float
