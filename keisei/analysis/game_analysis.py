@@ -170,7 +170,7 @@ def _analyze_games(
         result = search.search(env, np.arange(len(games)), np.random.default_rng(0))
         best, visits = result.legal_indices, result.visits
         values = result.values.astype(np.float32)
-        lines = [result.line(row) for row in range(len(games))]
+        lines = result.lines
     else:
         mates = mate_search.find(env.positions, positions.legal_actions, positions.legal_counts)
         best = np.where(mates >= 0, mates, np.argmax(log_probs, axis=1))

@@ -76,7 +76,7 @@ class SearchPlayer:
             name: shown to people.
             identity: exact description of network and search.
             mate_plies: longest mate that is searched for at the root first, in plies; 0: none.
-            temperature: scale of the Gumbel noise at the root; 0: no noise.
+            temperature: moves are drawn by their visits to the power of 1 over this; 0: the best.
         """
         self.name = name
         self.identity = identity

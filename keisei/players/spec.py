@@ -9,7 +9,7 @@ A spec is a kind with its main setting, then further settings as ``,name=value``
 | ``alphabeta:D`` | searches D plies; ``quiet=N``, ``margin=N``, ``random=S`` |
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root, |
-|  | ``temperature=T``: scale of the Gumbel noise there |
+|  | ``temperature=T``: moves are drawn by their visits |
 | ``frozen:NAME`` | a network in the package that never changes: a reference of the rating scale |
 | ``FILE.keisei`` | the network of an exported file, with the settings of a run; or ``FILE.onnx`` |
 | ``usi:COMMAND`` | a USI engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS`` are limits: the first |

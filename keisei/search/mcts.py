@@ -1,17 +1,15 @@
-"""Tree search over a network's policy and value: Gumbel AlphaZero's, strong with few simulations.
+"""Tree search over a network's policy and value, as in AlphaZero.
 
-`TreeSearch` searches many games together with a fixed number of simulations, so that each
-simulation is one call of the network for all of them. `GameSearch` searches one game until it is
-stopped: it keeps its tree from move to move, in a bounded memory, and has several simulations in
-flight, as calling the network for one position at a time would take three times as long.
+`TreeSearch` searches many games with a fixed number of simulations each. `GameSearch` searches one
+game until it is stopped, and keeps its tree from move to move, in a bounded memory.
 
-Both select, expand, back up and rank by the same code, `TreeBatch`. The root spends its simulations
-by sequential halving: the likeliest moves get a few each, then the better half of them more, and so
-on. Where their number is not known beforehand, one halving follows another, each with twice as many
-simulations. Why not as the nodes below: ``docs/decisions/012-one-ranking.md``.
+Both run simulations by the same code, `TreeBatch`. Over a sparse network they run in one kernel, in
+several threads: on different trees, or in the same one. Any other network evaluates the leaves of
+many simulations in one call: one of each tree, or several of the same tree, as calling it for one
+position at a time would take three times as long.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,22 +18,23 @@ from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Prediction, Predictor
 from keisei.search.mates import MateSearch
-from keisei.search.selection import (
-    QTransform,
-    considered_visits,
-    rank_edges,
-    write_results,
-    write_variation,
-)
-from keisei.search.simulation import add_roots, expand_and_backup, simulate
-from keisei.search.trees import (
+from keisei.search.puct import Puct, rank_edges, write_results, write_variation
+from keisei.search.simulation import (
     COLLIDED,
-    NEEDS_NETWORK,
+    NEW_LEAF,
+    NO_LEAF,
+    add_roots,
+    expand_and_backup,
+    simulate,
+)
+from keisei.search.sparse_simulation import SparseThreads
+from keisei.search.trees import (
+    EDGE_BYTES,
     NO_NODE,
-    NO_SIMULATION,
+    NODE_BYTES,
     ROOT,
     UNPROVEN,
-    Edges,
+    Simulations,
     Trees,
     reroot,
     write_mate_distances,
@@ -48,19 +47,23 @@ from keisei.shogi.vector import VectorShogi
 from keisei.shogi.vector_kernels import Games, branches_of
 
 MAX_SIMULATIONS: Final = 100_000
-MAX_CONSIDERED_MOVES: Final = 16
-"""Root moves that sequential halving begins with."""
-
-FIRST_HALVING: Final = 64
-"""Simulations of the first halving where their number is not known."""
-
-Q_TRANSFORM: Final = QTransform(maxvisit_init=50.0, value_scale=0.1)
-"""The paper's value_scale is 1; values of short training are less accurate, so they weigh less."""
+MAX_LINE: Final = 32
+"""Moves of the expected play that `TreeSearch` returns, at most."""
 
 EDGES_PER_NODE: Final = 100
 """Legal moves of a position, roughly: what memory is reserved for."""
 
-NODE_BYTES: Final = 18 + 26 * EDGES_PER_NODE
+BYTES_PER_NODE: Final = NODE_BYTES + EDGES_PER_NODE * EDGE_BYTES
+
+MAX_NODES: Final = 250_000
+"""Nodes of the trees that are searched together, at most: some 250 MB."""
+
+MAX_KERNEL_SIMULATIONS: Final = 50_000
+"""Simulations of one call of a kernel, at most: about a second, after which Ctrl-C is noticed."""
+
+STEP_PER_THREAD: Final = 256
+"""Simulations of a step of `GameSearch` for each thread of a sparse network: about 4 ms."""
+
 SIMULATIONS_PER_BATCH_SLOT: Final = 8
 """A batch is at most one in 8 of the simulations so far: early choices matter most, and those of
 one batch do not know each other's results."""
@@ -72,7 +75,7 @@ class SearchResult(NamedTuple):
     """The results of a search of ``G`` games."""
 
     legal_indices: npt.NDArray[np.int64]
-    """``[G]``: the best move, as an index into the legal list."""
+    """``[G]``: the chosen move, as an index into the legal list."""
 
     values: npt.NDArray[np.float64]
     """``[G]``: value of the best move for its side, from -1 to 1."""
@@ -80,14 +83,8 @@ class SearchResult(NamedTuple):
     visits: npt.NDArray[np.int64]
     """``[G, M]``: simulations of each legal move."""
 
-    trees: "TreeBatch"
-    """The trees, for principal variations."""
-
-    def line(self, row: int) -> tuple[int, ...]:
-        """Return the best move of a game and the play expected after it, as policy indices."""
-        root = self.trees.edges_of(row, ROOT)
-        best = root.start + int(self.legal_indices[row])
-        return self.trees.variation(row, best).actions
+    lines: list[tuple[int, ...]]
+    """``[G]``: the best move and the play expected after it, as policy indices."""
 
 
 class PrincipalVariation(NamedTuple):
@@ -102,6 +99,9 @@ class PrincipalVariation(NamedTuple):
     visits: int
     """Simulations of the move."""
 
+    prior: float
+    """Probability of the move by the flattened policy, see `Puct`."""
+
     mate: int | None
     """Plies to the proven mate, negative if the mover is mated; None without one."""
 
@@ -110,31 +110,40 @@ class TreeBatch:
     """The trees of some games, the games that simulations play in, and the network."""
 
     def __init__(
-        self, predictor: Predictor, q_transform: QTransform, trees: Trees, num_edges: int
+        self,
+        predictor: Predictor,
+        threads: SparseThreads | None,
+        puct: Puct,
+        trees: Trees,
+        *,
+        per_tree: int,
     ) -> None:
-        self.trees = trees
-        self.edges = Edges.new(num_edges)
-        self.used = 0
-        """Edges in use."""
+        """Make empty trees.
 
-        self.scratch = np.zeros(trees.values.shape[1], dtype=np.int32)
-        self.ranking = np.zeros(MAX_LEGAL_MOVES, dtype=np.int64)
+        Args:
+            predictor: the network.
+            threads: those that run simulations over it, if it is a sparse one.
+            puct: how visits are divided among moves.
+            trees: their memory.
+            per_tree: simulations that may be in flight in a tree.
+        """
+        self.trees = trees
+        self.per_tree = per_tree
+        self.distances = np.zeros(trees.visits.shape[1], dtype=np.int32)
         self._predictor = predictor
-        self._q_transform = q_transform
+        self._threads = threads
+        self._puct = puct
+        self._simulations: Simulations
         self._games: Games
         self._roots: Records
 
-    def set_games(self, games: Games, roots: Records) -> None:
-        """Set the games ``[W]`` that simulations play in and the positions ``[T]`` at the roots."""
-        self._games, self._roots = games, roots
+    def set_games(self, games: Games, roots: Records, max_depth: int) -> None:
+        """Set the games ``[W]`` that simulations play in and the positions ``[T]`` at the roots.
 
-    def set_root_noise(self, temperature: float, random: np.random.Generator | None) -> None:
-        """Draw the Gumbel noise that is added to the policy at the roots; temperature 0: none."""
-        noise = self.trees.root_noise
-        noise[:] = 0.0
-        if temperature > 0.0:
-            random = random or np.random.default_rng()
-            noise[:] = temperature * random.gumbel(size=noise.shape)
+        `max_depth` is the longest path that a simulation can have.
+        """
+        self._games, self._roots = games, roots
+        self._simulations = Simulations.new(len(roots), per_tree=self.per_tree, max_depth=max_depth)
 
     def add_roots(self, positions: Positions, only: npt.NDArray[np.uint16] | None = None) -> None:
         """Begin the trees with their roots ``[T]``; `only` restricts the moves of a single root."""
@@ -144,61 +153,84 @@ class TreeBatch:
             kept = np.flatnonzero(np.isin(legal[0], only))
             legal, log_probs = legal[:, kept], np.ascontiguousarray(log_probs[:, kept])
             counts = np.array([len(kept)], dtype=np.int32)
-        self.used = int(add_roots(self.trees, self.edges, legal, counts, log_probs, values))
+        add_roots(self.trees, legal, counts, log_probs, values, self._puct)
 
-    def simulate(self, root_visits: npt.NDArray[np.int64]) -> int:
-        """Run up to ``W`` simulations with one call of the network; return how many counted.
+    def simulate(self, left: npt.NDArray[np.int64]) -> None:
+        """Run at most ``left[T]`` simulations of each tree, and reduce `left` by them.
 
-        ``root_visits[W]``: the considered visit counts, or `NO_SIMULATION`.
+        Over a sparse network all of them, unless the root is proven or there is no memory for
+        more; else as many as may be in flight together.
         """
-        trees, games = self.trees, self._games
-        simulate(trees, self.edges, games, self._roots, root_visits, self._q_transform)
-        has_path = trees.path_lengths > 0
-        rows = np.flatnonzero(has_path & (trees.leaf_states == NEEDS_NETWORK))
+        if self._threads is None:
+            self._simulate_batch(left)
+            return
+        slots, trees = len(self._simulations.owners), len(left)
+        arguments = (self.trees, self._simulations, self._games, self._roots, left, self._puct)
+        self._threads.run(slots, trees, *arguments)
+
+    def _simulate_batch(self, left: npt.NDArray[np.int64]) -> None:
+        """Run simulations with one call of the network."""
+        trees, games, simulations = self.trees, self._games, self._simulations
+        owners = simulations.owners
+        wanted = np.where(trees.proven[:, ROOT] == UNPROVEN, left, 0)
+        is_wanted = np.arange(len(owners)) % self.per_tree < wanted[owners]
+        simulate(trees, simulations, games, self._roots, is_wanted, self._puct)
+        slots = np.flatnonzero(simulations.leaf_states == NEW_LEAF)
         prediction = _NO_PREDICTION
-        if len(rows):
-            prediction = self._predictor.predict(games.observe(rows))
-            needed = self.used + int(games.legal_counts[rows].sum())
-            if needed > len(self.edges.moves):
-                self.edges = self.edges.enlarged(2 * needed)
-        self.used = int(expand_and_backup(trees, self.edges, self.used, games, rows, *prediction))
-        return int((has_path & (trees.leaf_states != COLLIDED)).sum())
+        if len(slots):
+            prediction = self._predictor.predict(games.observe(slots))
+            new = np.bincount(owners[slots], weights=games.legal_counts[slots])
+            needed = int((trees.num_edges[: len(new)] + new).max())
+            if needed > trees.moves.shape[1]:
+                self.trees = trees.enlarged(2 * needed)
+        expand_and_backup(self.trees, simulations, games, slots, *prediction, self._puct)
+        has_counted = np.isin(simulations.leaf_states, (NO_LEAF, COLLIDED), invert=True)
+        left -= np.bincount(owners[has_counted], minlength=len(left))
 
-    def results(self, num_moves: int) -> SearchResult:
-        """Return the results of all trees; `num_moves` is the most that a root has."""
-        trees = len(self.trees.sizes)
-        legal_indices = np.zeros(trees, dtype=np.int64)
-        values = np.zeros(trees, dtype=np.float64)
-        visits = np.zeros((trees, num_moves), dtype=np.int64)
-        memory = (self._q_transform, self.scratch, self.ranking)
-        write_results(self.trees, self.edges, *memory, legal_indices, values, visits)
-        return SearchResult(legal_indices, values, visits, self)
+    def make_room(self) -> None:
+        """Enlarge the trees if one of them has no memory left for the edges of a node."""
+        size = self.trees.moves.shape[1]
+        if int(self.trees.num_edges.max()) + self.per_tree * MAX_LEGAL_MOVES > size:
+            self.trees = self.trees.enlarged(2 * size)
 
-    def best_edges(self, tree: int, most: int) -> list[int]:
-        """Return the edges of the `most` best root moves of a tree, best first."""
-        memory = (self._q_transform, self.scratch, self.ranking)
-        write_mate_distances(self.trees, self.edges, tree, self.scratch)
-        count = int(rank_edges(self.trees, self.edges, tree, ROOT, *memory))
-        best: list[int] = self.ranking[: min(most, count)].tolist()
-        return best
+    @property
+    def max_depth(self) -> int:
+        """Plies of the longest simulation."""
+        return int(self._simulations.max_lengths.max())
 
-    def variation(self, tree: int, edge: int) -> PrincipalVariation:
-        """Return the principal variation of a root move."""
-        memory = (self._q_transform, self.scratch, self.ranking)
-        actions = np.zeros(self.trees.path_nodes.shape[1], dtype=np.uint16)
-        write_mate_distances(self.trees, self.edges, tree, self.scratch)
-        length, value, mate = write_variation(self.trees, self.edges, tree, edge, *memory, actions)
-        visits = int(self.edges.visits[edge])
-        return PrincipalVariation(tuple(actions[:length].tolist()), value, visits, mate or None)
+    def results(self, legal_actions: npt.NDArray[np.uint16]) -> SearchResult:
+        """Return the results of all trees; ``legal_actions[T, M]`` are those of the roots."""
+        number = len(self._roots)
+        legal_indices = np.zeros(number, dtype=np.int64)
+        values = np.zeros(number, dtype=np.float64)
+        visits = np.zeros(legal_actions.shape, dtype=np.int64)
+        lines = np.zeros((number, MAX_LINE), dtype=np.uint16)
+        lengths = np.zeros(number, dtype=np.int64)
+        outputs = (legal_indices, values, visits, lines, lengths)
+        write_results(self.trees, legal_actions, self.distances, *outputs)
+        moves = [tuple(line[:length].tolist()) for line, length in zip(lines, lengths, strict=True)]
+        return SearchResult(legal_indices, values, visits, moves)
 
-    def edges_of(self, tree: int, node: int) -> slice:
-        """Return where the edges of a node are."""
-        start = int(self.trees.edge_starts[tree, node])
-        return slice(start, start + int(self.trees.edge_counts[tree, node]))
+    def variations(self, most: int) -> list[PrincipalVariation]:
+        """Return the principal variations of the `most` best moves of the first tree."""
+        trees = self.trees
+        ranking = np.zeros(MAX_LEGAL_MOVES, dtype=np.int64)
+        write_mate_distances(trees, 0, self.distances)
+        count = int(rank_edges(trees, 0, self.distances, ranking))
+        actions = np.zeros(self._simulations.paths.shape[1], dtype=np.uint16)
+        found = []
+        for edge in ranking[: min(most, count)].tolist():
+            length, value, mate = write_variation(trees, 0, edge, self.distances, actions)
+            child = int(trees.children[0, edge])
+            visits = 0 if child == NO_NODE else int(trees.visits[0, child])
+            line = tuple(actions[:length].tolist())
+            prior = float(trees.priors[0, edge])
+            found.append(PrincipalVariation(line, value, visits, prior, mate or None))
+        return found
 
 
 class TreeSearch:
-    """Searches many games together, with the same number of simulations each."""
+    """Searches many games, with the same number of simulations each."""
 
     def __init__(
         self,
@@ -207,7 +239,7 @@ class TreeSearch:
         *,
         mate_plies: int = 3,
         temperature: float = 0.0,
-        q_transform: QTransform = Q_TRANSFORM,
+        puct: Puct | None = None,
     ) -> None:
         """Make a search.
 
@@ -215,8 +247,8 @@ class TreeSearch:
             predictor: the network.
             simulations: simulations for each move.
             mate_plies: longest mate that is searched for at the root first, in plies; 0: none.
-            temperature: scale of the Gumbel noise at the root; 0: no noise.
-            q_transform: weight of the values against the policy.
+            temperature: moves are drawn by their visits to the power of 1 over this; 0: the best.
+            puct: how visits are divided among moves.
         """
         if not 1 <= simulations <= MAX_SIMULATIONS:
             raise KeiseiError(
@@ -225,43 +257,70 @@ class TreeSearch:
         self.simulations = simulations
         self.temperature = temperature
         self._predictor = predictor
-        self._q_transform = q_transform
+        self._threads = SparseThreads.of(predictor)
+        self._puct = puct or Puct()
         self._mates = MateSearch(mate_plies) if mate_plies else None
+        most = MAX_NODES if self._threads is None else MAX_KERNEL_SIMULATIONS
+        self._most_games = max(most // simulations, self._threads.threads if self._threads else 1)
 
     def search(
         self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
     ) -> SearchResult:
         """Search the `games` (indices ``[G]``) of an environment, which is not changed."""
+        width = int(env.legal_counts[games].max())
+        parts = [
+            self._search(env, games[start : start + self._most_games], width)
+            for start in range(0, len(games), self._most_games)
+        ]
+        result = SearchResult(
+            np.concatenate([part.legal_indices for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.visits for part in parts]),
+            [line for part in parts for line in part.lines],
+        )
+        if self.temperature > 0.0:
+            sampled = sample_weights(result.visits, self.temperature, random)
+            is_open = np.abs(result.values) < 1.0
+            result = result._replace(legal_indices=np.where(is_open, sampled, result.legal_indices))
+        return result
+
+    def _search(self, env: VectorShogi, games: npt.NDArray[np.int64], width: int) -> SearchResult:
         positions, roots = env.observe(games), env.positions[games]
         counts = positions.legal_counts
-        batch = TreeBatch(
-            self._predictor,
-            self._q_transform,
-            Trees.new(len(games), self.simulations),
-            int(counts.sum()) + len(games) * EDGES_PER_NODE,
-        )
-        batch.set_games(env.branches(games), roots)
-        batch.set_root_noise(self.temperature, random)
+        edges = MAX_LEGAL_MOVES + self.simulations * EDGES_PER_NODE
+        trees = Trees.new(len(games), self.simulations + 1, edges)
+        batch = TreeBatch(self._predictor, self._threads, self._puct, trees, per_tree=1)
+        batch.set_games(env.branches(games), roots, self.simulations + 1)
         batch.add_roots(positions)
         mates = np.full(len(games), -1, dtype=np.int64)
         if self._mates is not None:
             mates = self._mates.find(roots, positions.legal_actions, counts)
-        considered = np.minimum(counts, MAX_CONSIDERED_MOVES).tolist()
-        sequences = {moves: considered_visits(moves, self.simulations) for moves in set(considered)}
-        for root_visits in np.stack([sequences[moves] for moves in considered], axis=1):
-            is_open = (batch.trees.proven[:, ROOT] == UNPROVEN) & (mates < 0) & (counts > 1)
-            if not is_open.any():
+        left = np.where((mates < 0) & (counts > 1), self.simulations, 0)
+        while True:
+            left[batch.trees.proven[:, ROOT] != UNPROVEN] = 0
+            if not left.any():
                 break
-            batch.simulate(np.where(is_open, root_visits, NO_SIMULATION))
-        result = batch.results(int(counts.max()))
+            batch.make_room()
+            batch.simulate(left)
+        result = batch.results(np.ascontiguousarray(positions.legal_actions[:, :width]))
         return result._replace(
             legal_indices=np.where(mates >= 0, mates, result.legal_indices),
             values=np.where(mates >= 0, 1.0, result.values),
         )
 
 
+def sample_weights(
+    weights: npt.NDArray[Any], temperature: float, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Draw a move of each game by weights ``[G, M]``, each to the power of 1 over `temperature`."""
+    with np.errstate(divide="ignore"):
+        logits = np.log(weights) / temperature
+    chosen: npt.NDArray[np.int64] = np.argmax(logits + random.gumbel(size=logits.shape), axis=1)
+    return chosen
+
+
 class GameSearch:
-    """Searches one game, a batch of simulations at a time; keeps its tree from move to move."""
+    """Searches one game, some simulations at a time; keeps its tree from move to move."""
 
     def __init__(
         self,
@@ -269,43 +328,37 @@ class GameSearch:
         *,
         batch_size: int = 16,
         megabytes: int = 256,
-        q_transform: QTransform = Q_TRANSFORM,
+        puct: Puct | None = None,
     ) -> None:
         """Reserve the memory.
 
         Args:
-            predictor: the network.
-            batch_size: simulations in flight, at most.
+            predictor: the network; a sparse one says how many threads search.
+            batch_size: simulations in flight, at most, of any other network.
             megabytes: how large the tree may grow.
-            q_transform: weight of the values against the policy.
+            puct: how visits are divided among moves.
         """
         if batch_size < 1 or megabytes < 1:
             raise KeiseiError("a search needs a batch size and a memory of at least 1")
-        self.batch_size = batch_size
-        nodes = max(megabytes * 1_000_000 // NODE_BYTES, 4 * batch_size)
-        self._batch = TreeBatch(
-            predictor,
-            q_transform,
-            Trees.new(1, nodes, batch_size=batch_size, max_depth=1),
-            EDGES_PER_NODE * nodes + MAX_LEGAL_MOVES,
-        )
+        threads = SparseThreads.of(predictor)
+        self._is_sparse = threads is not None
+        self._per_tree = batch_size if threads is None else threads.threads
+        self.step_size = batch_size if threads is None else STEP_PER_THREAD * threads.threads
+        """Simulations of a step, at most."""
+
+        nodes = max(megabytes * 1_000_000 // BYTES_PER_NODE, 4 * self._per_tree)
+        edges = EDGES_PER_NODE * nodes + MAX_LEGAL_MOVES * (1 + self._per_tree)
+        trees = Trees.new(1, nodes, edges)
+        self._puct = puct or Puct()
+        self._batch = TreeBatch(predictor, threads, self._puct, trees, per_tree=self._per_tree)
         self._game: ShogiGame | None = None
         self._rules: tuple[int, DeclarationRule] | None = None
         self._is_restricted = False
-        self._sequence = considered_visits(1, 1)
-        """Considered visit counts of the present halving."""
-
-        self._done = 0
-        """Simulations of the present halving."""
-
-        self.max_depth = 0
-        """Plies of the longest simulation."""
 
     def clear(self) -> None:
         """Drop the tree: the next search starts with an empty one."""
         self._game = None
-        self._batch.used = 0
-        self.max_depth = 0
+        self._batch.trees.num_edges[0] = 0
 
     def begin(
         self,
@@ -313,10 +366,7 @@ class GameSearch:
         *,
         ply_limit: int,
         declaration: DeclarationRule = DeclarationRule.POINTS_27,
-        temperature: float = 0.0,
-        random: np.random.Generator | None = None,
         only: npt.NDArray[np.uint16] | None = None,
-        simulations: int | None = None,
     ) -> None:
         """Begin the search of a position, with what the last tree knows of it.
 
@@ -324,10 +374,7 @@ class GameSearch:
             game: with at least one legal move; it must not be changed afterwards.
             ply_limit: the ply at which the game is a draw; beyond the present one.
             declaration: by which rule wins are declared in the tree.
-            temperature: scale of the Gumbel noise at the root; 0: no noise.
-            random: draws the noise.
             only: the legal actions that are considered at the root; None: all.
-            simulations: number of simulations, where it is known.
         """
         batch = self._batch
         rules = (ply_limit, declaration)
@@ -337,34 +384,22 @@ class GameSearch:
             counts = np.array([len(legal)], dtype=np.int32)
             batch.add_roots(Positions(pack_game(game), legal[None], counts), only)
         elif node != ROOT:
-            batch.used = int(reroot(batch.trees, batch.edges, 0, node, batch.scratch))
+            reroot(batch.trees, 0, node, batch.distances)
         self._game, self._rules, self._is_restricted = game, rules, only is not None
-        depth = ply_limit - game.ply + 1
-        batch.trees = batch.trees._replace(
-            paths=np.zeros((self.batch_size, depth), dtype=np.int64),
-            path_nodes=np.zeros((self.batch_size, depth + 1), dtype=np.int32),
-        )
-        batch.set_root_noise(temperature, random)
         roots = new_positions(1)
         roots[0] = game.position
-        branches = branches_of(game, self.batch_size, ply_limit=ply_limit, declaration=declaration)
-        batch.set_games(branches, roots)
-        self._begin_halving(min(simulations or FIRST_HALVING, MAX_SIMULATIONS))
-        self.max_depth = 0
-
-    def _begin_halving(self, simulations: int) -> None:
-        """Begin a sequential halving over the best root moves so far."""
-        batch = self._batch
-        root = batch.edges_of(0, ROOT)
-        count = root.stop - root.start
-        batch.trees.earlier_visits[0, :count] = batch.edges.visits[root]
-        self._sequence = considered_visits(min(count, MAX_CONSIDERED_MOVES), simulations)
-        self._done = 0
+        branches = branches_of(game, self._per_tree, ply_limit=ply_limit, declaration=declaration)
+        batch.set_games(branches, roots, ply_limit - game.ply + 1)
 
     @property
     def simulations(self) -> int:
-        """Visits of the root, those of earlier searches that are still in the tree included."""
-        return int(self._batch.edges.visits[self._batch.edges_of(0, ROOT)].sum())
+        """Visits of the root moves, those of earlier searches that are in the tree included."""
+        return int(self._batch.trees.visits[0, ROOT]) - 1
+
+    @property
+    def max_depth(self) -> int:
+        """Plies of the longest simulation."""
+        return self._batch.max_depth
 
     @property
     def is_proven(self) -> bool:
@@ -373,38 +408,50 @@ class GameSearch:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no memory left for another batch."""
-        trees, batch = self._batch.trees, self._batch
+        """Whether there is no memory left for the simulations in flight."""
+        trees = self._batch.trees
+        edges = int(trees.num_edges[0]) + self._per_tree * MAX_LEGAL_MOVES
         return bool(
-            batch.used + self.batch_size * MAX_LEGAL_MOVES > len(batch.edges.moves)
-            or trees.sizes[0] + self.batch_size > trees.values.shape[1]
+            edges > trees.moves.shape[1] or trees.sizes[0] + self._per_tree > trees.visits.shape[1]
         )
 
     @property
     def permille_full(self) -> int:
         """Memory in use, in parts of 1,000."""
-        return round(1000 * self._batch.used / len(self._batch.edges.moves))
+        trees = self._batch.trees
+        return round(1000 * int(trees.num_edges[0]) / len(trees.moves[0]))
 
     def step(self, most: int | None = None) -> int:
-        """Run a batch of at most `most` simulations; return their number, 0 when it is full."""
+        """Run at most `most` simulations; return their number, 0 when it is full or proven."""
         if self.is_full:
             return 0
-        if self._done == len(self._sequence):
-            self._begin_halving(min(2 * len(self._sequence), MAX_SIMULATIONS))
-        number = max(1, min(self.batch_size, 1 + self.simulations // SIMULATIONS_PER_BATCH_SLOT))
+        number: int = self.step_size
+        if not self._is_sparse:
+            number = min(number, 1 + self.simulations // SIMULATIONS_PER_BATCH_SLOT)
         if most is not None:
             number = min(number, most)
-        required = self._sequence[self._done : self._done + number]
-        root_visits = np.full(self.batch_size, NO_SIMULATION, dtype=np.int64)
-        root_visits[: len(required)] = required
-        done = self._batch.simulate(root_visits)
-        self._done += done
-        self.max_depth = max(self.max_depth, int(self._batch.trees.path_lengths.max()))
-        return done
+        left = np.array([number], dtype=np.int64)
+        self._batch.simulate(left)
+        return number - int(left[0])
 
     def variations(self, most: int = 1) -> list[PrincipalVariation]:
         """Return the principal variations of the `most` best moves, best first."""
-        return [self._batch.variation(0, edge) for edge in self._batch.best_edges(0, most)]
+        return self._batch.variations(most)
+
+    def sample(self, temperature: float, random: np.random.Generator) -> PrincipalVariation:
+        """Draw a move by its visits to the power of 1 over `temperature`; the best if it mates.
+
+        Before the first simulation it is drawn by the policy.
+        """
+        lines = self.variations(MAX_LEGAL_MOVES)
+        if lines[0].mate is not None:
+            return lines[0]
+        if self.simulations:
+            weights = np.array([line.visits for line in lines])
+        else:
+            weights = np.array([line.prior for line in lines])
+            temperature /= self._puct.policy_temperature
+        return lines[int(sample_weights(weights[None], temperature, random)[0])]
 
     def _node_of(self, game: ShogiGame) -> int | None:
         """Return the node of a game in the tree; None if it is not there or not expanded."""
@@ -416,13 +463,13 @@ class GameSearch:
         # The value of repetitions depends on the side at the root.
         if len(now) < len(played) or len(new) % 2 or not np.array_equal(now[: len(played)], played):
             return None
-        batch, node = self._batch, ROOT
+        trees, node = self._batch.trees, ROOT
         for action in new.tolist():
-            edges = batch.edges_of(0, node)
-            found = np.flatnonzero(batch.edges.moves[edges] == action)
+            edges = trees.edges_of(0, node)
+            found = np.flatnonzero(trees.moves[0, edges] == action)
             if not len(found):
                 return None
-            node = int(batch.edges.children[edges.start + int(found[0])])
+            node = int(trees.children[0, edges.start + int(found[0])])
             if node == NO_NODE:
                 return None
-        return node if batch.trees.edge_counts[0, node] else None
+        return node if trees.edge_counts[0, node] else None

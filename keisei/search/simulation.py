@@ -1,9 +1,12 @@
-"""The kernels of a simulation: from the roots to new leaves, and back with the network's values.
+"""The parts of a simulation: from the root to a new leaf, and back with the value found there.
 
-`simulate` goes from the root of each tree to a position that the network has not evaluated yet; the
-network evaluates all of them in one call, and `expand_and_backup` adds the results to the trees.
-Several simulations may be in flight in the same tree: they count as visits when the next one
-selects a move, so that it goes elsewhere, but have no value yet.
+A simulation takes the edges that `puct` selects until it comes to a move without a node. There the
+rules say whether the value is proven; if not, the network gives value and policy, and the node gets
+its edges. Then the value is added to all nodes of the path.
+
+`simulate` and `expand_and_backup` do this for many simulations at a time, between which any network
+evaluates all leaves in one call; `keisei.search.sparse_simulation` does all of it in one kernel.
+Several simulations may be in flight in the same tree.
 
 The rules are those of the real games: repetition with the moves played before the search,
 declarations, the ply limit. What is proven (mates, and what they force) is kept as such, and never
@@ -12,19 +15,17 @@ averaged with estimates.
 
 from typing import Final
 
-from keisei.search.selection import QTransform, select_interior, select_root
+import numpy as np
+
+from keisei.search.puct import Puct, select_edge
 from keisei.search.trees import (
-    COLLIDED,
     FIXED,
-    IS_PROVEN,
     LOST,
-    NEEDS_NETWORK,
     NO_NODE,
-    NO_SIMULATION,
     ROOT,
     UNPROVEN,
     WON,
-    Edges,
+    Simulations,
     Trees,
 )
 from keisei.shogi.jit import int64, jit, jit_inner
@@ -37,92 +38,120 @@ REPETITION_COST: Final = 0.2
 """Value below a draw of a repeated position, for the side at the root: moving to and fro in an
 equal position does not win it."""
 
+NO_LEAF, NEW_LEAF, PROVEN_LEAF, COLLIDED = range(4)
+"""What a simulation came to: nothing, as it did not run; a node that needs the network; one whose
+value is proven; a leaf of another simulation that is not evaluated yet, which does not count."""
+
 
 @jit
 def simulate(
     trees: Trees,
-    edges: Edges,
+    simulations: Simulations,
     games: Games,
     roots: Records,
-    considered_visits: Array,
-    q_transform: QTransform,
+    is_wanted: Array,
+    puct: Puct,
 ) -> None:
-    """Go from the roots of the trees to new positions, which are left in `games`.
+    """Go from the roots of the trees to leaves, which are left in `games`.
 
     Args:
-        trees: the path of each simulation and the state of its leaf are written here.
-        edges: the edges of the trees.
+        trees: there must be memory for each new node.
+        simulations: path and state of each simulation are written here.
         games: ``[W]``, copies of the real games; what follows the root is overwritten.
         roots: ``[T]``, the positions at the roots.
-        considered_visits: ``[W]``: only root moves with this visit count are considered; or
-            `NO_SIMULATION`.
-        q_transform: weight of the values against the policy.
+        is_wanted: ``[W]``: which simulations to run.
+        puct: how edges are selected.
     """
-    for simulation in range(len(considered_visits)):
-        tree = int64(trees.owners[simulation])
-        trees.path_lengths[simulation] = 0
-        trees.leaf_states[simulation] = IS_PROVEN
-        if considered_visits[simulation] == NO_SIMULATION:
+    for slot in range(len(is_wanted)):
+        simulations.leaf_states[slot] = NO_LEAF
+        if not is_wanted[slot]:
             continue
-        games.positions[simulation] = roots[tree]
-        node = ROOT
-        trees.path_nodes[simulation, 0] = ROOT
-        while True:
-            if node == ROOT:
-                considered = int64(considered_visits[simulation])
-                edge = select_root(trees, edges, tree, considered, q_transform)
-            else:
-                edge = select_interior(trees, edges, tree, node, q_transform)
-            length = int64(trees.path_lengths[simulation])
-            trees.paths[simulation, length] = edge
-            trees.path_lengths[simulation] = length + 1
-            edges.in_flight[edge] += 1
-            child = int64(edges.children[edge])
-            move = int64(edges.moves[edge])
-            if child == NO_NODE:
-                child = int64(trees.sizes[tree])
-                trees.sizes[tree] = child + 1
-                edges.children[edge] = child
-                trees.path_nodes[simulation, length + 1] = child
-                _add_leaf(trees, games, tree, simulation, child, move)
-                break
-            trees.path_nodes[simulation, length + 1] = child
-            if trees.proven[tree, child] != UNPROVEN:
-                break
-            if trees.edge_counts[tree, child] == 0:
-                trees.leaf_states[simulation] = COLLIDED
-                break
-            _pass_through(games, simulation, move, trees.in_check[tree, child])
-            node = child
+        state, move = descend(trees, simulations, slot, games, roots, puct)
+        if state == NEW_LEAF:
+            tree = int64(simulations.owners[slot])
+            leaf = int64(simulations.paths[slot, simulations.lengths[slot]])
+            proven, value = reach_leaf(simulations, slot, games, move)
+            state = add_leaf(trees, tree, leaf, games, slot, proven, value)
+        simulations.leaf_states[slot] = state
 
 
 @jit_inner
-def _pass_through(games: Games, simulation: int, move: int, in_check: bool) -> None:
+def descend(
+    trees: Trees, simulations: Simulations, slot: int, games: Games, roots: Records, puct: Puct
+) -> tuple[int, int]:
+    """Go to a leaf by the edges that PUCT selects, and mark the path as in flight.
+
+    Returns (`NEW_LEAF`, the move to it, not played yet), or another state and 0.
+    """
+    tree = int64(simulations.owners[slot])
+    games.positions[slot] = roots[tree]
+    node, length = ROOT, 0
+    simulations.paths[slot, 0] = ROOT
+    trees.in_flight[tree, ROOT] += 1
+    state, move = PROVEN_LEAF, 0
+    while True:
+        edge = select_edge(trees, tree, node, puct)
+        length += 1
+        child = int64(trees.children[tree, edge])
+        if child == NO_NODE:
+            child = _new_node(trees, tree)
+            trees.children[tree, edge] = child
+            state, move = NEW_LEAF, int64(trees.moves[tree, edge])
+        elif trees.proven[tree, child] == UNPROVEN and trees.edge_counts[tree, child] == 0:
+            state = COLLIDED
+        simulations.paths[slot, length] = child
+        trees.in_flight[tree, child] += 1
+        if state != PROVEN_LEAF or trees.proven[tree, child] != UNPROVEN:
+            break
+        _pass_through(games, slot, int64(trees.moves[tree, edge]), trees.in_check[tree, child])
+        node = child
+    simulations.lengths[slot] = length
+    simulations.max_lengths[slot] = max(int64(simulations.max_lengths[slot]), length)
+    return state, move
+
+
+@jit_inner
+def _new_node(trees: Trees, tree: int) -> int:
+    node = int64(trees.sizes[tree])
+    trees.sizes[tree] = node + 1
+    trees.edge_counts[tree, node] = 0
+    trees.tried_counts[tree, node] = 0
+    trees.visits[tree, node] = 0
+    trees.in_flight[tree, node] = 0
+    trees.value_sums[tree, node] = 0.0
+    trees.proven[tree, node] = UNPROVEN
+    return node
+
+
+@jit_inner
+def _pass_through(games: Games, slot: int, move: int, in_check: bool) -> None:
     """Play a move to a position that is in the tree: only the history is updated."""
-    position = games.positions[simulation]
+    position = games.positions[slot]
     length = int64(position.ply) - int64(position.start_ply) + 1
-    games.moves[simulation, int64(games.buffers[simulation]), length - 1] = move
+    games.moves[slot, int64(games.buffers[slot]), length - 1] = move
     play(position, move)
-    games.keys[simulation, length] = position.key
-    games.checks[simulation, length] = in_check
+    games.keys[slot, length] = position.key
+    games.checks[slot, length] = in_check
 
 
 @jit_inner
-def _add_leaf(trees: Trees, games: Games, tree: int, simulation: int, node: int, move: int) -> None:
-    """Play a move to a new position, and find out whether its value is proven."""
-    mover = 1 - int64(games.positions[simulation].turn)
-    termination, winner = advance(games, simulation, move)
-    position = games.positions[simulation]
+def reach_leaf(simulations: Simulations, slot: int, games: Games, move: int) -> tuple[int, float]:
+    """Play the move to a new leaf; return what is proven of it, and its value if that is known.
+
+    It does not touch the trees: other threads may change them meanwhile.
+    """
+    mover = 1 - int64(games.positions[slot].turn)
+    termination, winner = advance(games, slot, move)
+    position = games.positions[slot]
     length = int64(position.ply) - int64(position.start_ply)
-    trees.in_check[tree, node] = games.checks[simulation, length]
     proven, value = UNPROVEN, 0.0
-    if termination == NO_TERMINATION and games.packed[simulation].repetitions:
-        checker = perpetual_checker(games.keys[simulation], games.checks[simulation], length, mover)
+    if termination == NO_TERMINATION and games.packed[slot].repetitions:
+        checker = perpetual_checker(games.keys[slot], games.checks[slot], length, mover)
         proven = FIXED
         if checker != NO_WINNER:
             value = -1.0 if checker == mover else 1.0
         else:
-            is_root_side = trees.path_lengths[simulation] % 2 == 0
+            is_root_side = simulations.lengths[slot] % 2 == 0
             value = -REPETITION_COST if is_root_side else REPETITION_COST
     elif termination:
         proven = FIXED if winner == NO_WINNER else (WON if winner == mover else LOST)
@@ -130,144 +159,166 @@ def _add_leaf(trees: Trees, games: Games, tree: int, simulation: int, node: int,
     elif (
         find_mate(
             position,
-            games.legal_actions[simulation],
-            int64(games.legal_counts[simulation]),
-            trees.replies,
-            trees.checking,
+            games.legal_actions[slot],
+            int64(games.legal_counts[slot]),
+            simulations.replies[slot],
+            simulations.checking[slot],
         )
         >= 0
     ):
         proven, value = WON, 1.0
-    trees.proven[tree, node] = proven
-    trees.edge_counts[tree, node] = 0
-    trees.values[tree, node] = value
-    trees.leaf_states[simulation] = NEEDS_NETWORK if proven == UNPROVEN else IS_PROVEN
+    return proven, value
+
+
+@jit_inner
+def add_leaf(
+    trees: Trees, tree: int, leaf: int, games: Games, slot: int, proven: int, value: float
+) -> int:
+    """Write what is known of a new leaf without the network; return the state of its simulation."""
+    position = games.positions[slot]
+    length = int64(position.ply) - int64(position.start_ply)
+    trees.in_check[tree, leaf] = games.checks[slot, length]
+    trees.proven[tree, leaf] = proven
+    trees.values[tree, leaf] = value
+    return NEW_LEAF if proven == UNPROVEN else PROVEN_LEAF
 
 
 @jit
 def add_roots(
     trees: Trees,
-    edges: Edges,
     legal_actions: Array,
     legal_counts: Array,
     log_probs: Array,
     values: Array,
-) -> int:
-    """Begin each tree with its root; return the number of edges in use.
+    puct: Puct,
+) -> None:
+    """Begin each tree with its root.
 
     ``legal_actions[T, M]``, ``legal_counts[T]``; by the network ``log_probs[T, M]``, ``values[T]``.
     """
-    used = 0
     for tree in range(len(legal_counts)):
-        trees.sizes[tree] = 1
-        trees.proven[tree, ROOT] = UNPROVEN
-        used = _expand(
+        trees.sizes[tree] = 0
+        trees.num_edges[tree] = 0
+        _new_node(trees, tree)
+        trees.visits[tree, ROOT] = 1
+        expand(
             trees,
-            edges,
-            used,
             tree,
             ROOT,
             legal_actions[tree],
             legal_counts[tree],
             log_probs[tree],
             values[tree],
+            puct,
         )
-    return used
 
 
 @jit
 def expand_and_backup(
     trees: Trees,
-    edges: Edges,
-    used: int,
+    simulations: Simulations,
     games: Games,
-    rows: Array,
+    slots: Array,
     log_probs: Array,
     values: Array,
-) -> int:
+    puct: Puct,
+) -> None:
     """Expand the leaves that the network evaluated and back up all simulations to the roots.
 
-    ``rows[R]`` are the simulations whose leaves needed the network, in the order of
-    ``log_probs[R, M]`` and ``values[R]``. `used` edges are in use; returns the new number.
+    ``slots[R]`` are the simulations whose leaves needed the network, in the order of
+    ``log_probs[R, M]`` and ``values[R]``. There must be memory for their edges.
     """
-    for row in range(len(rows)):
-        simulation = int64(rows[row])
-        used = _expand(
+    for row in range(len(slots)):
+        slot = int64(slots[row])
+        expand(
             trees,
-            edges,
-            used,
-            int64(trees.owners[simulation]),
-            int64(trees.path_nodes[simulation, trees.path_lengths[simulation]]),
-            games.legal_actions[simulation],
-            games.legal_counts[simulation],
+            int64(simulations.owners[slot]),
+            int64(simulations.paths[slot, simulations.lengths[slot]]),
+            games.legal_actions[slot],
+            games.legal_counts[slot],
             log_probs[row],
             values[row],
+            puct,
         )
-    for simulation in range(len(trees.owners)):
-        if trees.path_lengths[simulation]:
-            _backup(trees, edges, simulation)
-    return used
+    for slot in range(len(simulations.owners)):
+        if simulations.leaf_states[slot] == COLLIDED:
+            take_back(trees, simulations, slot)
+        elif simulations.leaf_states[slot] != NO_LEAF:
+            backup(trees, simulations, slot)
 
 
 @jit_inner
-def _expand(
+def expand(
     trees: Trees,
-    edges: Edges,
-    used: int,
     tree: int,
     node: int,
     legal_actions: Array,
     legal_count: int,
     log_probs: Array,
     value: float,
-) -> int:
-    """Add the edges of a node, with the network's policy and value; return the edges in use."""
+    puct: Puct,
+) -> None:
+    """Add the edges of a node, with the network's policy and value."""
     count = int64(legal_count)
-    trees.edge_starts[tree, node] = used
-    trees.edge_counts[tree, node] = count
-    trees.values[tree, node] = value
+    start = int64(trees.num_edges[tree])
+    top = log_probs[0]
+    for k in range(1, count):
+        top = max(top, log_probs[k])
+    total = 0.0
     for k in range(count):
-        edges.moves[used + k] = legal_actions[k]
-        edges.log_priors[used + k] = log_probs[k]
-        edges.children[used + k] = NO_NODE
-        edges.visits[used + k] = 0
-        edges.in_flight[used + k] = 0
-        edges.value_sums[used + k] = 0.0
-    return used + count
+        prior = np.exp(np.float32((log_probs[k] - top) / puct.policy_temperature))
+        total += prior
+        trees.moves[tree, start + k] = legal_actions[k]
+        trees.priors[tree, start + k] = prior
+        trees.children[tree, start + k] = NO_NODE
+    for k in range(count):
+        trees.priors[tree, start + k] /= total
+    trees.values[tree, node] = value
+    trees.edge_starts[tree, node] = start
+    trees.edge_counts[tree, node] = count
+    trees.num_edges[tree] = start + count
 
 
 @jit_inner
-def _backup(trees: Trees, edges: Edges, simulation: int) -> None:
-    """Add a simulation to every edge of its path, and mark nodes that it proves won or lost."""
-    tree = int64(trees.owners[simulation])
-    length = int64(trees.path_lengths[simulation])
-    leaf = int64(trees.path_nodes[simulation, length])
-    value = float(trees.values[tree, leaf])
-    for step in range(length - 1, -1, -1):
-        child = int64(trees.path_nodes[simulation, step + 1])
-        node = int64(trees.path_nodes[simulation, step])
-        edge = int64(trees.paths[simulation, step])
-        edges.in_flight[edge] -= 1
-        if trees.leaf_states[simulation] == COLLIDED:
-            continue
-        value = -value
-        edges.visits[edge] += 1
-        edges.value_sums[edge] += value
-        if trees.proven[tree, child] == LOST:
-            trees.proven[tree, node] = WON
-            trees.values[tree, node] = 1.0
-            value = 1.0
-        elif trees.proven[tree, child] == WON and _all_moves_lose(trees, edges, tree, node):
-            trees.proven[tree, node] = LOST
-            trees.values[tree, node] = -1.0
-            value = -1.0
+def take_back(trees: Trees, simulations: Simulations, slot: int) -> None:
+    """Take back a simulation that collided with another one: it does not count."""
+    tree = int64(simulations.owners[slot])
+    for step in range(int64(simulations.lengths[slot]) + 1):
+        trees.in_flight[tree, int64(simulations.paths[slot, step])] -= 1
 
 
 @jit_inner
-def _all_moves_lose(trees: Trees, edges: Edges, tree: int, node: int) -> bool:
+def backup(trees: Trees, simulations: Simulations, slot: int) -> None:
+    """Add a simulation to every node of its path, and mark nodes that it proves won or lost."""
+    tree = int64(simulations.owners[slot])
+    length = int64(simulations.lengths[slot])
+    node = int64(simulations.paths[slot, length])
+    value = float(trees.values[tree, node])
+    for step in range(length, -1, -1):
+        node = int64(simulations.paths[slot, step])
+        if step < length:
+            value = -value
+            child = int64(simulations.paths[slot, step + 1])
+            if trees.proven[tree, child] == LOST:
+                trees.proven[tree, node] = WON
+                trees.values[tree, node] = 1.0
+            elif trees.proven[tree, child] == WON and _all_moves_lose(trees, tree, node):
+                trees.proven[tree, node] = LOST
+                trees.values[tree, node] = -1.0
+            if trees.proven[tree, node] != UNPROVEN:
+                value = float(trees.values[tree, node])
+        trees.in_flight[tree, node] -= 1
+        trees.visits[tree, node] += 1
+        trees.value_sums[tree, node] -= value
+
+
+@jit_inner
+def _all_moves_lose(trees: Trees, tree: int, node: int) -> bool:
+    count = int64(trees.edge_counts[tree, node])
+    if trees.tried_counts[tree, node] < count:
+        return False
     start = int64(trees.edge_starts[tree, node])
-    for edge in range(start, start + int64(trees.edge_counts[tree, node])):
-        child = int64(edges.children[edge])
-        if child == NO_NODE or trees.proven[tree, child] != WON:
+    for edge in range(start, start + count):
+        if trees.proven[tree, int64(trees.children[tree, edge])] != WON:
             return False
     return True

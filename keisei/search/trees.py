@@ -1,7 +1,8 @@
 """The arrays of the search trees, the distance of proven mates in them, and rerooting.
 
-Words are those of Gumbel AlphaZero (Danihelka et al., 2022) and of mctx: trees have nodes, nodes
-have edges, one for each legal move, and a simulation goes from a root to a leaf.
+A tree has nodes, a node has edges, one for each legal move, and a simulation goes from the root to
+a leaf. What is known of a move is kept at the node that it leads to: an edge has only the move, its
+prior and its child, which makes the many edges that are never tried cheap.
 """
 
 from typing import Final, NamedTuple
@@ -9,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keisei.constants import MAX_LEGAL_MOVES, MOVE_BUFFER
+from keisei.constants import MOVE_BUFFER
 from keisei.shogi.jit import int64, jit
 from keisei.shogi.tables import NUM_CLASSES
 
@@ -20,129 +21,111 @@ UNPROVEN, WON, LOST, FIXED = 0, 1, -1, 2
 """What is proven of a node, for the side to move there. A fixed node has a known value and is never
 expanded: a draw, or a repetition of an earlier position, which leads nowhere."""
 
-NEEDS_NETWORK, IS_PROVEN, COLLIDED = 0, 1, 2
-"""What a simulation found at its leaf. A collision, with a leaf that another simulation of the same
-batch has reached and that is not evaluated yet, does not count as a simulation."""
-
-NO_SIMULATION: Final = -1
-"""In place of a considered visit count: no simulation."""
+EDGE_BYTES: Final = 10
+NODE_BYTES: Final = 38
 
 
 class Trees(NamedTuple):
-    """``T`` trees of up to ``S + 1`` nodes each, and ``W`` simulations of up to ``D`` plies.
+    """``T`` trees of up to ``S`` nodes and ``E`` edges each."""
 
-    Values are those of the side to move at the node.
-    """
-
-    edge_starts: npt.NDArray[np.int64]  # [T, S + 1]: index of a node's first edge
-    edge_counts: npt.NDArray[np.int32]  # [T, S + 1]: 0 where the game is over
-    values: npt.NDArray[np.float32]  # [T, S + 1]: by the network, or the proven value
-    proven: npt.NDArray[np.int8]  # [T, S + 1]: UNPROVEN, WON, LOST, FIXED
-    in_check: npt.NDArray[np.bool_]  # [T, S + 1]
     sizes: npt.NDArray[np.int32]  # [T]: nodes so far
-    owners: npt.NDArray[np.int32]  # [W]: the tree of a simulation
-    paths: npt.NDArray[np.int64]  # [W, D]: edges of the current simulation
-    path_nodes: npt.NDArray[np.int32]  # [W, D + 1]: nodes of the current simulation
-    path_lengths: npt.NDArray[np.int32]  # [W]: number of edges
-    leaf_states: npt.NDArray[np.int8]  # [W]: NEEDS_NETWORK, IS_PROVEN or COLLIDED
-    root_noise: npt.NDArray[np.float32]  # [T, 593]: Gumbel noise on the root's log-probabilities
-    earlier_visits: npt.NDArray[np.int32]  # [T, 593]: of root edges, before the present halving
-    scores: npt.NDArray[np.float64]  # [1024]: scratch, of the edges of one node
-    replies: npt.NDArray[np.uint16]  # [1024]: scratch of the search for a mate in one
-    checking: npt.NDArray[np.uint64]  # [classes, 2]: scratch of the search for a mate in one
+    num_edges: npt.NDArray[np.int64]  # [T]: edges so far
+    locks: npt.NDArray[np.int64]  # [T]: held by the thread that changes the tree
+
+    edge_starts: npt.NDArray[np.int64]  # [T, S]: index of a node's first edge
+    edge_counts: npt.NDArray[np.int32]  # [T, S]: 0 before the node is expanded
+    tried_counts: npt.NDArray[np.int32]  # [T, S]: edges with a child; they come first
+    visits: npt.NDArray[np.int32]  # [T, S]: simulations that came here; the root begins with 1
+    in_flight: npt.NDArray[np.int32]  # [T, S]: simulations that are not backed up yet
+    value_sums: npt.NDArray[np.float64]  # [T, S]: of the visits, for the side that moved here
+    values: npt.NDArray[np.float32]  # [T, S]: network's or proven, for the side to move
+    proven: npt.NDArray[np.int8]  # [T, S]: UNPROVEN, WON, LOST, FIXED
+    in_check: npt.NDArray[np.bool_]  # [T, S]
+
+    moves: npt.NDArray[np.uint16]  # [T, E]: policy indices
+    priors: npt.NDArray[np.float32]  # [T, E]: probabilities by the policy
+    children: npt.NDArray[np.int32]  # [T, E]: the node it leads to, or NO_NODE
 
     @classmethod
-    def new(cls, trees: int, max_nodes: int, *, batch_size: int = 1, max_depth: int = 0) -> "Trees":
-        """Make trees without any node.
-
-        Args:
-            trees: number of trees.
-            max_nodes: nodes that each tree can have beside its root.
-            batch_size: simulations of each tree that are in flight at the same time.
-            max_depth: plies that a simulation can have; 0: as many as a tree has nodes.
-        """
-        shape = (trees, max_nodes + 1)
-        simulations = trees * batch_size
-        depth = max_depth or max_nodes + 1
+    def new(cls, trees: int, nodes: int, edges: int) -> "Trees":
+        """Reserve memory for trees; the system provides it when it is first written."""
+        shape, edge_shape = (trees, nodes), (trees, edges)
         return cls(
+            sizes=np.zeros(trees, dtype=np.int32),
+            num_edges=np.zeros(trees, dtype=np.int64),
+            locks=np.zeros(trees, dtype=np.int64),
             edge_starts=np.zeros(shape, dtype=np.int64),
             edge_counts=np.zeros(shape, dtype=np.int32),
+            tried_counts=np.zeros(shape, dtype=np.int32),
+            visits=np.zeros(shape, dtype=np.int32),
+            in_flight=np.zeros(shape, dtype=np.int32),
+            value_sums=np.zeros(shape, dtype=np.float64),
             values=np.zeros(shape, dtype=np.float32),
             proven=np.zeros(shape, dtype=np.int8),
             in_check=np.zeros(shape, dtype=np.bool_),
-            sizes=np.zeros(trees, dtype=np.int32),
-            owners=np.repeat(np.arange(trees, dtype=np.int32), batch_size),
-            paths=np.zeros((simulations, depth), dtype=np.int64),
-            path_nodes=np.zeros((simulations, depth + 1), dtype=np.int32),
-            path_lengths=np.zeros(simulations, dtype=np.int32),
-            leaf_states=np.zeros(simulations, dtype=np.int8),
-            root_noise=np.zeros((trees, MAX_LEGAL_MOVES), dtype=np.float32),
-            earlier_visits=np.zeros((trees, MAX_LEGAL_MOVES), dtype=np.int32),
-            scores=np.zeros(MOVE_BUFFER, dtype=np.float64),
-            replies=np.zeros(MOVE_BUFFER, dtype=np.uint16),
-            checking=np.zeros((NUM_CLASSES, 2), dtype=np.uint64),
+            moves=np.zeros(edge_shape, dtype=np.uint16),
+            priors=np.zeros(edge_shape, dtype=np.float32),
+            children=np.zeros(edge_shape, dtype=np.int32),
         )
 
+    def enlarged(self, edges: int) -> "Trees":
+        """Return the same trees with memory for `edges` edges each."""
+        larger = {}
+        for name in ("moves", "priors", "children"):
+            old = getattr(self, name)
+            larger[name] = np.zeros((len(old), edges), dtype=old.dtype)
+            larger[name][:, : old.shape[1]] = old
+        return self._replace(**larger)
 
-class Edges(NamedTuple):
-    """The moves of all nodes of all trees, ``[E]`` each, those of a node next to each other."""
+    def edges_of(self, tree: int, node: int) -> slice:
+        """Return where the edges of a node are."""
+        start = int(self.edge_starts[tree, node])
+        return slice(start, start + int(self.edge_counts[tree, node]))
 
-    moves: npt.NDArray[np.uint16]
-    """Policy indices."""
 
-    log_priors: npt.NDArray[np.float32]
-    """Log-probabilities of the policy."""
+class Simulations(NamedTuple):
+    """``W`` simulations that may be in flight at the same time, of up to ``D`` plies."""
 
-    children: npt.NDArray[np.int32]
-    """The node that a move leads to, `NO_NODE` before its first visit."""
-
-    visits: npt.NDArray[np.int32]
-    in_flight: npt.NDArray[np.int32]
-    """Simulations that took this edge and are not backed up yet."""
-
-    value_sums: npt.NDArray[np.float64]
-    """Sum of the values of its simulations, for the side that makes the move."""
+    owners: npt.NDArray[np.int32]  # [W]: the tree of a simulation
+    paths: npt.NDArray[np.int32]  # [W, D + 1]: its nodes, from the root to the leaf
+    lengths: npt.NDArray[np.int32]  # [W]: plies from the root to the leaf
+    max_lengths: npt.NDArray[np.int32]  # [W]: of all simulations in this slot
+    leaf_states: npt.NDArray[np.int8]  # [W]: what it found there, see `simulation`
+    replies: npt.NDArray[np.uint16]  # [W, 1024]: scratch of the search for a mate in one
+    checking: npt.NDArray[np.uint64]  # [W, classes, 2]: scratch of the search for a mate in one
 
     @classmethod
-    def new(cls, size: int) -> "Edges":
-        """Reserve memory for `size` edges; the system provides it when it is first written."""
+    def new(cls, trees: int, *, per_tree: int = 1, max_depth: int) -> "Simulations":
+        """Allocate the simulations of some trees, `per_tree` of each next to each other."""
+        number = trees * per_tree
         return cls(
-            np.zeros(size, dtype=np.uint16),
-            np.zeros(size, dtype=np.float32),
-            np.zeros(size, dtype=np.int32),
-            np.zeros(size, dtype=np.int32),
-            np.zeros(size, dtype=np.int32),
-            np.zeros(size, dtype=np.float64),
+            owners=np.repeat(np.arange(trees, dtype=np.int32), per_tree),
+            paths=np.zeros((number, max_depth + 1), dtype=np.int32),
+            lengths=np.zeros(number, dtype=np.int32),
+            max_lengths=np.zeros(number, dtype=np.int32),
+            leaf_states=np.zeros(number, dtype=np.int8),
+            replies=np.zeros((number, MOVE_BUFFER), dtype=np.uint16),
+            checking=np.zeros((number, NUM_CLASSES, 2), dtype=np.uint64),
         )
-
-    def enlarged(self, size: int) -> "Edges":
-        """Return a copy with memory for `size` edges."""
-        larger = Edges.new(size)
-        for name, values in self._asdict().items():
-            getattr(larger, name)[: len(values)] = values
-        return larger
 
 
 @jit
-def write_mate_distances(
-    trees: Trees, edges: Edges, tree: int, distances: npt.NDArray[np.int32]
-) -> None:
-    """Write the plies to the end of each won or lost node into ``distances[S + 1]``; -1: unproven.
+def write_mate_distances(trees: Trees, tree: int, distances: npt.NDArray[np.int32]) -> None:
+    """Write the plies to the end of each won or lost node into ``distances[S]``; -1: unproven.
 
     The winner takes the shortest way and the loser the longest that the tree knows. A node that is
     won although none of its edges is proven ends with the next move.
     """
     for node in range(int64(trees.sizes[tree]) - 1, -1, -1):  # children come after their parents
         start = int64(trees.edge_starts[tree, node])
-        count = int64(trees.edge_counts[tree, node])
         proven = int64(trees.proven[tree, node])
         distance = -1
         if proven == WON:
             distance = 1
             shortest = -1
-            for edge in range(start, start + count):
-                child = int64(edges.children[edge])
-                if child != NO_NODE and trees.proven[tree, child] == LOST:
+            for edge in range(start, start + int64(trees.tried_counts[tree, node])):
+                child = int64(trees.children[tree, edge])
+                if trees.proven[tree, child] == LOST:
                     length = 1 + int64(distances[child])
                     if shortest < 0 or length < shortest:
                         shortest = length
@@ -150,18 +133,16 @@ def write_mate_distances(
                 distance = shortest
         elif proven == LOST:
             distance = 0
-            for edge in range(start, start + count):
-                distance = max(distance, 1 + int64(distances[int64(edges.children[edge])]))
+            for edge in range(start, start + int64(trees.tried_counts[tree, node])):
+                distance = max(distance, 1 + int64(distances[int64(trees.children[tree, edge])]))
         distances[node] = distance
 
 
 @jit
-def reroot(
-    trees: Trees, edges: Edges, tree: int, root: int, new_nodes: npt.NDArray[np.int32]
-) -> int:
-    """Make `root`, an expanded node, the root of `tree`, which owns all edges; return their number.
+def reroot(trees: Trees, tree: int, root: int, new_nodes: npt.NDArray[np.int32]) -> None:
+    """Make `root`, an expanded node, the root of `tree`: only the nodes below it are kept.
 
-    Only the nodes below it are kept. ``new_nodes[S + 1]`` is scratch.
+    ``new_nodes[S]`` is scratch.
     """
     size = int64(trees.sizes[tree])
     for node in range(size):
@@ -175,29 +156,29 @@ def reroot(
             continue
         start = int64(trees.edge_starts[tree, node])
         count = int64(trees.edge_counts[tree, node])
-        new_node = kept
+        tried = int64(trees.tried_counts[tree, node])
+        for edge in range(start, start + tried):
+            # Marks it as kept; its number follows when it is reached.
+            new_nodes[int64(trees.children[tree, edge])] = ROOT
+        new_nodes[node] = kept
+        trees.edge_starts[tree, kept] = used
+        trees.edge_counts[tree, kept] = count
+        trees.tried_counts[tree, kept] = tried
+        trees.visits[tree, kept] = trees.visits[tree, node]
+        trees.in_flight[tree, kept] = trees.in_flight[tree, node]
+        trees.value_sums[tree, kept] = trees.value_sums[tree, node]
+        trees.values[tree, kept] = trees.values[tree, node]
+        trees.proven[tree, kept] = trees.proven[tree, node]
+        trees.in_check[tree, kept] = trees.in_check[tree, node]
         kept += 1
-        new_nodes[node] = new_node
-        for edge in range(start, start + count):
-            child = int64(edges.children[edge])
-            if child != NO_NODE:
-                new_nodes[child] = ROOT  # marks it as kept; its number follows when it is reached
-        trees.edge_starts[tree, new_node] = used
-        trees.edge_counts[tree, new_node] = count
-        trees.values[tree, new_node] = trees.values[tree, node]
-        trees.proven[tree, new_node] = trees.proven[tree, node]
-        trees.in_check[tree, new_node] = trees.in_check[tree, node]
         for k in range(count):
-            edges.moves[used + k] = edges.moves[start + k]
-            edges.log_priors[used + k] = edges.log_priors[start + k]
-            edges.children[used + k] = edges.children[start + k]
-            edges.visits[used + k] = edges.visits[start + k]
-            edges.in_flight[used + k] = edges.in_flight[start + k]
-            edges.value_sums[used + k] = edges.value_sums[start + k]
+            trees.moves[tree, used + k] = trees.moves[tree, start + k]
+            trees.priors[tree, used + k] = trees.priors[tree, start + k]
+            trees.children[tree, used + k] = trees.children[tree, start + k]
         used += count
     for edge in range(used):
-        child = int64(edges.children[edge])
+        child = int64(trees.children[tree, edge])
         if child != NO_NODE:
-            edges.children[edge] = new_nodes[child]
+            trees.children[tree, edge] = new_nodes[child]
     trees.sizes[tree] = kept
-    return used
+    trees.num_edges[tree] = used

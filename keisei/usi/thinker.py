@@ -184,7 +184,7 @@ class Thinker:
             return Decision("resign")
         game.declaration = settings.declaration
         if not len(game.legal_actions):
-            self._report([PrincipalVariation((), -1.0, 0, 0)], job, 0)
+            self._report([PrincipalVariation((), -1.0, 0, 0.0, 0)], job, 0)
             return Decision("resign")
         if game.can_declare:
             return Decision("win")
@@ -192,7 +192,7 @@ class Thinker:
         mate = [] if only is not None else self._short_mate(game, settings)
         if mate:
             actions = _actions_of(game, mate)
-            line = PrincipalVariation(actions, 1.0, 0, len(mate))
+            line = PrincipalVariation(actions, 1.0, 0, 1.0, len(mate))
             self._report([line], job, 0)
             return self._decision([line], settings)
         return self._decision(self._search_tree(game, job, only), settings)
@@ -212,10 +212,7 @@ class Thinker:
             game,
             ply_limit=self._ply_limit(game, settings),
             declaration=settings.declaration,
-            temperature=settings.temperature / 100,
-            random=self._rng(settings),
             only=only,
-            simulations=None if job.limits.depth is not None else self._simulations_left(job, 0),
         )
         self._slowest /= 2  # after a very slow batch there might never be another
         done, reported = 0, time.monotonic()
@@ -233,7 +230,7 @@ class Thinker:
             ):
                 break
             if left is not None and left <= BATCHES_NEAR_THE_END * self._slowest:
-                smaller = max(1, search.batch_size // 4)
+                smaller = max(1, search.step_size // 4)
                 most = smaller if most is None else min(most, smaller)
             done += search.step(most)
             ended = time.monotonic()
@@ -251,6 +248,8 @@ class Thinker:
                 break
         lines = search.variations(settings.multipv)
         self._report(lines, job, done)
+        if settings.temperature:
+            return [search.sample(settings.temperature / 100, self._rng(settings))]
         return lines
 
     def _seconds_left(self, game: ShogiGame, job: Job, now: float) -> float | None:

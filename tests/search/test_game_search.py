@@ -1,25 +1,31 @@
 """Search of one game: every simulation counts once, proofs are right, trees are reused."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
 from keisei.search.mates import MateSearch
-from keisei.search.mcts import FIRST_HALVING, MAX_CONSIDERED_MOVES, GameSearch, TreeSearch
+from keisei.search.mcts import GameSearch, TreeSearch
+from keisei.search.puct import Puct
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.vector import VectorShogi
 from tests.positions import random_games
-from tests.predictors import KnownPredictor
+from tests.predictors import KnownPredictor, by_place
 from tests.sampling import IS_COMPILED, sample
 
 pytestmark = pytest.mark.kernels
 
 ACTIONS = PolicyOutputMapper()
 
+CURIOUS = Puct(c_puct=2.0, fpu_reduction=0.0)
+"""For a policy that knows nothing: all moves are tried before one is trusted."""
+
 
 def searched(game: ShogiGame, simulations: int, *, batch_size: int = 8) -> GameSearch:
-    search = GameSearch(KnownPredictor(), batch_size=batch_size, megabytes=16)
+    search = GameSearch(KnownPredictor(), batch_size=batch_size, megabytes=16, puct=CURIOUS)
     search.begin(game, ply_limit=512)
     extend(search, simulations)
     return search
@@ -46,7 +52,7 @@ def test_every_simulation_is_a_visit_and_nothing_stays_in_flight(batch_size: int
         assert 1 <= number <= batch_size
         done += number
         assert search.simulations == done
-        assert not search._batch.edges.in_flight.any()
+        assert not search._batch.trees.in_flight.any()
     largest = max(map(len, network.batches))
     assert largest == min(batch_size, 1 + done // 8, largest)
     visits = [line.visits for line in search.variations(593)]
@@ -110,43 +116,40 @@ def test_the_tree_is_used_again_two_plies_later() -> None:
     later = game.copy()
     later.push_action(line.actions[0])
     later.push_action(line.actions[1])
-    edge = _edge_of(search, 0, line.actions[0])
-    node = int(search._batch.edges.children[edge])
-    node = int(search._batch.edges.children[_edge_of(search, node, line.actions[1])])
+    trees = search._batch.trees
+    node = int(trees.children[0, _edge_of(search, 0, line.actions[0])])
+    node = int(trees.children[0, _edge_of(search, node, line.actions[1])])
     before = _picture(search, node)
+    visits = int(trees.visits[0, node])
     search.begin(later, ply_limit=512)
     assert _picture(search, 0) == before
-    assert search.simulations == before[1]
-    assert search.simulations > 0
+    assert search.simulations == visits - 1 > 0
     extend(search, 40)
-    assert search.simulations == before[1] + 40
+    assert search.simulations == visits + 39
 
 
 def _edge_of(search: GameSearch, node: int, action: int) -> int:
-    moves = search._batch.edges_of(0, node)
-    return int(moves.start) + int(np.flatnonzero(search._batch.edges.moves[moves] == action)[0])
+    edges = search._batch.trees.edges_of(0, node)
+    return int(edges.start + np.flatnonzero(search._batch.trees.moves[0, edges] == action)[0])
 
 
-Picture = tuple[float, int, list[tuple[int, int, float]], list[object]]
+Picture = tuple[object, ...]
 
 
 def _picture(search: GameSearch, node: int) -> Picture:
-    """All that is known below a node, whatever its number is."""
-    moves = search._batch.edges_of(0, node)
-    edges = search._batch.edges
-    rows = list(
-        zip(
-            edges.moves[moves].tolist(),
-            edges.visits[moves].tolist(),
-            edges.value_sums[moves].tolist(),
-            strict=True,
-        )
+    """All that is known of a node and of those below it, whatever their numbers are."""
+    trees = search._batch.trees
+    edges = trees.edges_of(0, node)
+    of_node = (trees.visits, trees.value_sums, trees.values, trees.proven, trees.tried_counts)
+    return (
+        *(array[0, node].item() for array in of_node),
+        trees.moves[0, edges].tolist(),
+        trees.priors[0, edges].tolist(),
+        [
+            _picture(search, child) if child >= 0 else None
+            for child in trees.children[0, edges].tolist()
+        ],
     )
-    below: list[object] = [
-        _picture(search, child) if child >= 0 else None for child in edges.children[moves].tolist()
-    ]
-    value = float(search._batch.trees.values[0, node])
-    return value, int(edges.visits[moves].sum()), rows, below
 
 
 def test_another_game_is_searched_from_nothing() -> None:
@@ -195,19 +198,35 @@ def test_a_full_memory_ends_the_search_but_not_its_results() -> None:
     assert search.variations()[0].visits > 0
 
 
-def test_only_some_moves_are_searched_and_noise_prefers_some() -> None:
+def test_only_some_moves_are_searched() -> None:
     game = ShogiGame()
     only = game.legal_actions[[3, 5]]
     search = GameSearch(KnownPredictor(), megabytes=4)
     search.begin(game, ply_limit=512, only=only)
     extend(search, 20)
     assert {line.actions[0] for line in search.variations(593)} == set(only.tolist())
-    firsts = set()
-    for seed in range(8):
-        search.begin(game, ply_limit=512, temperature=1.0, random=np.random.default_rng(seed))
-        firsts.add(search.variations()[0].actions[0])
-        search.clear()
-    assert len(firsts) > 3
+
+
+@pytest.mark.parametrize("simulations", [0, 60])
+def test_moves_are_drawn_by_visits_or_before_by_the_policy(simulations: int) -> None:
+    game, random = ShogiGame(), np.random.default_rng(0)
+    search = GameSearch(KnownPredictor(by_place), megabytes=4)
+    search.begin(game, ply_limit=512)
+    extend(search, simulations)
+    lines = search.variations(593)
+    if simulations:
+        weights = {line.actions[0]: line.visits for line in lines}
+    else:
+        logits = by_place(game.legal_actions[None])[0]
+        weights = dict(zip(game.legal_actions.tolist(), np.exp(logits).tolist(), strict=True))
+    draws = sample(2_000, 100)
+    drawn = Counter(search.sample(1.0, random).actions[0] for _ in range(draws))
+    for action, weight in weights.items():
+        expected = draws * weight / sum(weights.values())
+        assert abs(drawn[action] - expected) <= 5 * np.sqrt(expected) + 3
+    cold = {search.sample(0.01, random).actions[0] for _ in range(20)}
+    best = max(weights.values())
+    assert all(weights[action] == best for action in cold)
 
 
 def test_it_needs_a_batch_size_and_some_memory() -> None:
@@ -225,25 +244,12 @@ def test_a_known_number_of_simulations_is_spent_as_in_a_search_of_many_games() -
     for index in games.tolist():
         game = env.game(index)
         alone = GameSearch(KnownPredictor(), batch_size=1, megabytes=16)
-        alone.begin(game, ply_limit=512, simulations=simulations)
+        alone.begin(game, ply_limit=512)
         extend(alone, simulations)
         lines = alone.variations(593)
         legal = game.legal_actions.tolist()
         assert legal.index(lines[0].actions[0]) == together.legal_indices[index]
-        assert lines[0].actions == together.line(index)
+        assert lines[0].actions == together.lines[index]
         assert lines[0].value == together.values[index]
         visits = {line.actions[0]: line.visits for line in lines}
         assert [visits[action] for action in legal] == together.visits[index, : len(legal)].tolist()
-
-
-def test_halvings_follow_one_another_and_each_takes_all_moves_up_again() -> None:
-    search = GameSearch(KnownPredictor(), batch_size=1, megabytes=16)
-    search.begin(ShogiGame(), ply_limit=512)
-    extend(search, FIRST_HALVING)
-    before = {line.actions[0]: line.visits for line in search.variations(593)}
-    assert sum(visits > 0 for visits in before.values()) == MAX_CONSIDERED_MOVES
-    extend(search, MAX_CONSIDERED_MOVES)
-    after = {line.actions[0]: line.visits for line in search.variations(593)}
-    assert sorted(after[action] - before[action] for action in after)[-MAX_CONSIDERED_MOVES:] == (
-        [1] * MAX_CONSIDERED_MOVES
-    )
