@@ -16,6 +16,7 @@ import typer
 
 from keisei import __version__
 from keisei.commands.annotate import annotate
+from keisei.commands.bench import bench
 from keisei.commands.benchmark import benchmark_app
 from keisei.commands.convert import convert
 from keisei.commands.dashboard import dashboard
@@ -46,7 +47,7 @@ app = typer.Typer(
 )
 for _command in (
     train, play, usi, dashboard, runs, sweep, match, ladder, evaluate, export, describe, doctor,
-    perft, show, convert, annotate,
+    perft, bench, show, convert, annotate,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

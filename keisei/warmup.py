@@ -59,6 +59,7 @@ def kernels() -> list[tuple[str, Callable[[], None]]]:
         ("tree search", _tree_search),
         ("long mates", _long_mates),
         ("sparse network: predictions", _sparse_predictions),
+        ("sparse network: tree search", _sparse_search),
         ("sparse network: gradient", _sparse_gradient),
         ("sparse network: optimizer", _sparse_optimizer),
     ]
@@ -148,6 +149,12 @@ def _sparse_network() -> SparseNetwork:
 
 def _sparse_predictions() -> None:
     _sparse_network().predict(VectorShogi(1).observe())
+
+
+def _sparse_search() -> None:
+    search = GameSearch(_sparse_network(), megabytes=1)
+    search.begin(ShogiGame(), ply_limit=100)
+    search.step(2)
 
 
 def _sparse_gradient() -> None:

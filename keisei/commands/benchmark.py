@@ -25,7 +25,7 @@ class _Report(Protocol):
 Report = TypeVar("Report", bound=_Report)
 
 
-def _with_progress(measure: Callable[[Callable[[str, int, int], None]], Report]) -> Report:
+def with_progress(measure: Callable[[Callable[[str, int, int], None]], Report]) -> Report:
     """Call `measure` with a callback that shows its progress."""
     from keisei.commands.tables import progress_bar
 
@@ -38,7 +38,8 @@ def _with_progress(measure: Callable[[Callable[[str, int, int], None]], Report])
         )
 
 
-def _show(report: Report, print_report: Callable[[Report], None], *, as_json: bool) -> None:
+def show_report(report: Report, print_report: Callable[[Report], None], *, as_json: bool) -> None:
+    """Print a report for people, or as JSON."""
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=2))
     else:
@@ -67,14 +68,14 @@ def env(
     from keisei.benchmark.env import FULL, QUICK, measure_env, print_env_report
     from keisei.system import usable_cpus
 
-    report = _with_progress(
+    report = with_progress(
         lambda on_progress: measure_env(
             QUICK if quick else FULL,
             threads=min(2, usable_cpus()) if threads is None else threads,
             on_progress=on_progress,
         )
     )
-    _show(report, print_env_report, as_json=as_json)
+    show_report(report, print_env_report, as_json=as_json)
 
 
 @benchmark_app.command()
@@ -82,12 +83,12 @@ def train(settings: Settings = None, quick: Quick = False, as_json: AsJson = Fal
     """Training: plies and predictions per second of sparse networks, next to a tower."""
     from keisei.benchmark.train import FULL, QUICK, measure_families, print_family_report
 
-    report = _with_progress(
+    report = with_progress(
         lambda on_progress: measure_families(
             QUICK if quick else FULL, tuple(settings or ()), on_progress
         )
     )
-    _show(report, print_family_report, as_json=as_json)
+    show_report(report, print_family_report, as_json=as_json)
 
 
 @benchmark_app.command()
@@ -115,10 +116,10 @@ def tower(
 
     defaults = DEFAULT_SETTINGS if config is None else ()
     loaded = load_config(config, (*defaults, *(settings or ())))
-    report = _with_progress(
+    report = with_progress(
         lambda on_progress: measure_training(loaded, QUICK if quick else FULL, on_progress)
     )
-    _show(report, print_train_report, as_json=as_json)
+    show_report(report, print_train_report, as_json=as_json)
 
 
 @benchmark_app.command()
@@ -148,12 +149,12 @@ def strength(
         run_directory = start_run(load_config(config or "quickstart", settings or ())).run_directory
     else:
         run_directory = find_run(run)
-    report = _with_progress(
+    report = with_progress(
         lambda on_progress: measure_strength(
             run_directory, games=games, max_games=max_games, on_progress=on_progress
         )
     )
-    _show(report, lambda report: print_strength_report(report, old), as_json=as_json)
+    show_report(report, lambda report: print_strength_report(report, old), as_json=as_json)
 
 
 @benchmark_app.command()
@@ -190,7 +191,7 @@ def curve(
     if not runs and not add:
         raise KeiseiError("name at least one run with milestones, or an earlier report with --add")
     earlier = [point for path in add or () for point in read_curve(path).points]
-    new = _with_progress(
+    new = with_progress(
         lambda on_progress: measure_curve(
             runs or (), opponents=against or OPPONENTS, games=games, on_progress=on_progress
         )
@@ -199,7 +200,7 @@ def curve(
     if plot is not None:
         draw = svg if plot.suffix.lower() == ".svg" else png
         write_atomically(plot, draw(draw_curve(report)))
-    _show(report, print_curve_report, as_json=as_json)
+    show_report(report, print_curve_report, as_json=as_json)
 
 
 @benchmark_app.command()

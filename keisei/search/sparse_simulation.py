@@ -30,7 +30,7 @@ from keisei.search.simulation import (
     reach_leaf,
     take_back,
 )
-from keisei.search.spin_lock import acquire, release
+from keisei.search.spin_lock import acquire, give_way, release, yield_address
 from keisei.search.trees import ROOT, UNPROVEN, Simulations, Trees
 from keisei.shogi.jit import int64, jit
 from keisei.shogi.position import Array, Records
@@ -46,6 +46,7 @@ class SparseLeaves(NamedTuple):
     work: Workspace
     position_plugins: npt.NDArray[np.int32]  # [0]
     move_plugins: npt.NDArray[np.int32]  # [593, 0]
+    yield_address: int
 
     @classmethod
     def of(cls, network: SparseNetwork) -> "SparseLeaves":
@@ -56,6 +57,7 @@ class SparseLeaves(NamedTuple):
             network.new_workspace(),
             np.zeros(0, dtype=np.int32),
             np.zeros((MAX_LEGAL_MOVES, 0), dtype=np.int32),
+            yield_address(),
         )
 
 
@@ -91,7 +93,7 @@ def simulate_sparse(
     for slot in range(start, stop):
         tree = int64(simulations.owners[slot])
         while True:
-            acquire(trees.locks, tree)
+            acquire(trees.locks, tree, leaves.yield_address)
             if (
                 left[tree] <= 0
                 or trees.proven[tree, ROOT] != UNPROVEN
@@ -104,6 +106,7 @@ def simulate_sparse(
             if state == COLLIDED:
                 take_back(trees, simulations, slot)
                 release(trees.locks, tree)
+                give_way(leaves.yield_address)
                 continue
             left[tree] -= 1
             if state == NEW_LEAF:
@@ -124,7 +127,7 @@ def simulate_sparse(
                         leaves.work,
                     )
                     value = np.tanh(forward(leaves.weights, leaves.work, count))
-                acquire(trees.locks, tree)
+                acquire(trees.locks, tree, leaves.yield_address)
                 leaf = int64(simulations.paths[slot, simulations.lengths[slot]])
                 add_leaf(trees, tree, leaf, games, slot, proven, value)
                 if proven == UNPROVEN:
