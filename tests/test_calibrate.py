@@ -1,7 +1,5 @@
 """``scripts/calibrate.py``: which references play, and what is written."""
 
-import importlib.util
-import sys
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -14,19 +12,12 @@ from keisei.evaluation.scale import Scale
 from keisei.players.player import Player
 from tests.evaluation.scales import scale_of
 from tests.evaluation.test_results import A, B
-
-SCRIPT = Path(__file__).parents[1] / "scripts" / "calibrate.py"
+from tests.scripts import load_script
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("calibrate", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "calibrate", module)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("calibrate", monkeypatch)
 
 
 def call(script: ModuleType, *arguments: object) -> str:

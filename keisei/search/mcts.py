@@ -397,6 +397,16 @@ class GameSearch:
         return int(self._batch.trees.visits[0, ROOT]) - 1
 
     @property
+    def top_visits(self) -> tuple[int, int]:
+        """Visits of the most and of the second most visited root move."""
+        trees = self._batch.trees
+        tried = int(trees.tried_counts[0, ROOT])
+        start = int(trees.edge_starts[0, ROOT])
+        visits = trees.visits[0, trees.children[0, start : start + tried]]
+        second, first = np.sort(np.concatenate([np.zeros(2, np.int32), visits]))[-2:].tolist()
+        return first, second
+
+    @property
     def max_depth(self) -> int:
         """Plies of the longest simulation."""
         return self._batch.max_depth

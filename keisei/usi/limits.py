@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Condition
-from typing import Final
+from typing import Final, NamedTuple
 
 from keisei.shogi.types import Color
 from keisei.usi.options import Settings
@@ -13,6 +13,9 @@ MOVES_AHEAD: Final = 40
 """Equal parts into which the main time is split at the start of a game; fewer later on."""
 
 MIN_MOVES_AHEAD: Final = 20
+LONGEST: Final = 3.0
+"""How many such parts a move may take whose best moves are close."""
+
 SPENT_INCREMENT: Final = 0.8
 """Share of the increment that is spent on each move."""
 
@@ -34,6 +37,19 @@ _NUMBERS: Final = {
 }
 _MAX_NUMBER: Final = 10**12
 _KEYWORDS: Final = frozenset((*_NUMBERS, "infinite", "ponder", "mate", "searchmoves"))
+
+
+class TimePlan(NamedTuple):
+    """Time for a move, in seconds."""
+
+    usual: float
+    """After this, the search ends unless the best moves are close."""
+
+    most: float
+    """After this, it ends anyway."""
+
+    is_saved: bool
+    """Whether time that is not used is kept for later moves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +86,8 @@ class SearchLimits:
     def _increments(self) -> tuple[int | None, int | None]:
         return self.black_increment, self.white_increment
 
-    def seconds(self, turn: Color, *, ply: int, delay: float) -> float | None:
-        """Return the seconds that the side to move may use; None: no limit.
+    def time_plan(self, turn: Color, *, ply: int, delay: float) -> TimePlan | None:
+        """Return the time that the side to move may use; None: no limit.
 
         Args:
             turn: the side to move.
@@ -81,11 +97,11 @@ class SearchLimits:
         if self.infinite:
             return None
         if self.move_time is not None:
-            return _without_delay(self.move_time / 1000, delay)
+            return _all_of(_without_delay(self.move_time / 1000, delay))
         if not self.has_clock:
             if self.nodes is not None or self.depth is not None:
                 return None
-            return DEFAULT_MATE_SECONDS if self.mate else DEFAULT_SECONDS
+            return _all_of(DEFAULT_MATE_SECONDS if self.mate else DEFAULT_SECONDS)
         is_black = turn is Color.BLACK
         left = ((self.black_time if is_black else self.white_time) or 0) / 1000
         increment = (self._increments[0 if is_black else 1] or 0) / 1000
@@ -93,9 +109,16 @@ class SearchLimits:
         available = left + byoyomi
         if available <= 2 * delay:  # the increment may be all that is left
             available += increment
-        parts = max(MIN_MOVES_AHEAD, MOVES_AHEAD - ply / 4)
-        wanted = left / parts + byoyomi + SPENT_INCREMENT * increment
-        return min(wanted, _without_delay(available, delay))
+        part = left / max(MIN_MOVES_AHEAD, MOVES_AHEAD - ply / 4)
+        renewed = byoyomi + SPENT_INCREMENT * increment
+        end = _without_delay(available, delay)
+        return TimePlan(
+            min(part + renewed, end), min(LONGEST * part + renewed, end), is_saved=left > 0.0
+        )
+
+
+def _all_of(seconds: float) -> TimePlan:
+    return TimePlan(seconds, seconds, is_saved=False)
 
 
 def _without_delay(seconds: float, delay: float) -> float:

@@ -40,6 +40,9 @@ BATCHES_NEAR_THE_END: Final = 6
 BATCHES_KEPT_BACK: Final = 1.5
 """Number of the slowest batches that must fit into the time left for another one to start."""
 
+CLOSE: Final = 0.5
+"""Visits of the second move over those of the first from which on the two are close."""
+
 MATE_SLICE: Final = 1_000
 """Nodes of the mate solver between two looks at the clock: 5 to 25 ms."""
 
@@ -150,10 +153,10 @@ class Thinker:
         game = self._game
         if game is None:
             return "notimplemented"
-        seconds = job.limits.seconds(
+        plan = job.limits.time_plan(
             game.turn, ply=game.ply, delay=job.settings.network_delay / 1000
         )
-        end = None if seconds is None else job.arrival + seconds
+        end = None if plan is None else job.arrival + plan.most
         if self._solver.is_full:
             self._solver.clear()
         verdict: MateStatus = MateStatus.UNKNOWN
@@ -218,7 +221,7 @@ class Thinker:
         done, reported = 0, time.monotonic()
         while True:
             now = time.monotonic()
-            left = self._seconds_left(game, job, now)
+            left = self._seconds_left(game, job, done, now)
             most = self._simulations_left(job, done)
             if (
                 job.is_stopped
@@ -252,14 +255,27 @@ class Thinker:
             return [search.sample(settings.temperature / 100, self._rng(settings))]
         return lines
 
-    def _seconds_left(self, game: ShogiGame, job: Job, now: float) -> float | None:
-        """Return the time left for this move; None: no limit at present."""
+    def _seconds_left(self, game: ShogiGame, job: Job, done: int, now: float) -> float | None:
+        """Return the time left for this move, 0 if it is better kept; None: no limit at present.
+
+        After the usual time only a search goes on whose best moves are close. It ends before, if
+        the second move can't get as many visits as the first any more, and if time can be saved.
+        """
         start = job.clock_start
         if start is None:
             return None
-        delay = job.settings.network_delay / 1000
-        seconds = job.limits.seconds(game.turn, ply=game.ply, delay=delay)
-        return None if seconds is None else start + seconds - now
+        plan = job.limits.time_plan(
+            game.turn, ply=game.ply, delay=job.settings.network_delay / 1000
+        )
+        if plan is None:
+            return None
+        usual_left, used = start + plan.usual - now, max(now - start, 1e-3)
+        first, second = self._search.top_visits
+        if usual_left <= BATCHES_KEPT_BACK * self._slowest:
+            return start + plan.most - now if second >= CLOSE * first > 0 else 0.0
+        if plan.is_saved and done and first - second > done / used * usual_left:
+            return 0.0
+        return usual_left
 
     def _simulations_left(self, job: Job, done: int) -> int | None:
         """Return the number of simulations left; None: no limit."""

@@ -77,11 +77,12 @@ class Watch(Callback):
         )
 
 
-def test_nothing_grows(tmp_path: Path) -> None:
+def test_nothing_grows(tmp_path: Path, family: str) -> None:
     flag = InterruptFlag()
     watch = Watch(flag)
     trainer = tiny_trainer(
         tmp_path,
+        family,
         "run.total_timesteps=1000000000",
         "parallel.num_workers=2",
         "selfplay.rollout_plies=64",

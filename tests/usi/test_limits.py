@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisei.shogi.types import Color
-from keisei.usi.limits import SearchLimits, parse_go
+from keisei.usi.limits import SearchLimits, TimePlan, parse_go
 
 MS = st.integers(0, 3_600_000)
 
 
 def seconds(text: str, *, turn: Color = Color.BLACK, ply: int = 0, delay: float = 0.1) -> float:
-    allowed = parse_go(text.split())[0].seconds(turn, ply=ply, delay=delay)
-    assert allowed is not None
-    return allowed
+    plan = parse_go(text.split())[0].time_plan(turn, ply=ply, delay=delay)
+    assert plan is not None
+    return plan.usual
 
 
 def test_all_arguments_are_parsed() -> None:
@@ -79,12 +79,12 @@ def test_no_more_is_used_than_there_is(
         black_increment=clock[3],
         white_increment=clock[4],
     )
-    allowed = limits.seconds(turn, ply=ply, delay=delay)
-    assert allowed is not None
+    plan = limits.time_plan(turn, ply=ply, delay=delay)
+    assert plan is not None
     left = (clock[0 if turn is Color.BLACK else 1] + clock[2]) / 1000
     increment = clock[3 if turn is Color.BLACK else 4] / 1000
     there_is = left if left > 2 * delay else left + increment
-    assert 0.0 <= allowed <= max(there_is - delay, there_is / 2) + 1e-9
+    assert 0.0 <= plan.usual <= plan.most <= max(there_is - delay, there_is / 2) + 1e-9
 
 
 def test_times() -> None:
@@ -98,7 +98,16 @@ def test_times() -> None:
     assert seconds("btime 0 wtime 0 byoyomi 0") == 0.0
 
 
+def test_close_moves_may_take_longer_where_there_is_main_time() -> None:
+    def plan(text: str) -> TimePlan | None:
+        return parse_go(text.split())[0].time_plan(Color.BLACK, ply=0, delay=0.1)
+
+    assert plan("btime 40000 byoyomi 1000") == TimePlan(2.0, 4.0, is_saved=True)
+    assert plan("btime 0 byoyomi 1000") == TimePlan(0.9, 0.9, is_saved=False)
+    assert plan("movetime 1000") == TimePlan(0.9, 0.9, is_saved=False)
+
+
 def test_without_a_clock_there_is_no_end_or_a_usual_one() -> None:
     for text in ("infinite", "nodes 5", "depth 5", "mate infinite"):
-        assert parse_go(text.split())[0].seconds(Color.BLACK, ply=0, delay=0.1) is None
+        assert parse_go(text.split())[0].time_plan(Color.BLACK, ply=0, delay=0.1) is None
     assert seconds("") == 1.0

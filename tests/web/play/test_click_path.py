@@ -1,23 +1,14 @@
 """The way from a click on the board to the opponent's answer stays short."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
+
+from tests.scripts import load_script
 
 pytest.importorskip("nicegui")
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "trace.py"
-
 
 def test_few_functions_between_a_click_and_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location("keisei_trace", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    trace = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "keisei_trace", trace)
-    spec.loader.exec_module(trace)
+    trace = load_script("trace", monkeypatch)
     tracer = trace.trace_click()
     functions = [name for _, name in tracer.functions()]
     assert len(functions) <= trace.MAX_CLICK_FUNCTIONS, functions
