@@ -67,7 +67,7 @@ def test_adaptive_intervals_cover_the_truth_about_95_times_in_100(
         covered += found.low <= truth <= found.high
         errors.append(found.rating - truth)
         assert found.error <= within
-    assert 0.92 <= covered / trials <= 0.98, "93 to 97 in 2,000 trials: see docs/strength.md"
+    assert 0.92 <= covered / trials <= 0.98, "95 % in 2,000 trials: see docs/strength.md"
     bias = float(np.mean(errors)) / (float(np.std(errors)) / math.sqrt(trials))
     assert abs(bias) < 2.6, "neither the choice of opponents nor stopping favours one side"
 
