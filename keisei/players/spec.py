@@ -10,7 +10,8 @@ A spec is a kind with its main setting, then further settings as ``,name=value``
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root, |
 |  | ``temperature=T``: moves are drawn by their visits |
-| ``frozen:NAME`` | a network in the package that never changes: a reference of the rating scale |
+| ``frozen:NAME`` | a network in the package that never changes, for references of the rating |
+|  | scale; ``frozen:NAME:search=N`` and settings as those of a run |
 | ``FILE.keisei`` | the network of an exported file, with the settings of a run; or ``FILE.onnx`` |
 | ``usi:COMMAND`` | a USI engine; ``depth=N``, ``nodes=N``, ``byoyomi=MS`` are limits: the first |
 |  | to be reached counts; ``name=N`` is for tables; ``processes=N`` engines play side by |
@@ -46,12 +47,13 @@ from keisei.players.bots import (
 from keisei.players.network import PolicyPlayer, SearchPlayer
 from keisei.players.player import Player
 from keisei.players.usi_player import UsiPlayer
+from keisei.search.puct import SEARCH_VERSION
 from keisei.system import usable_cpus
 from keisei.usi.client import Limit, UsiSettings
 
 Value = TypeVar("Value")
 
-_NETWORK_SPEC: Final = re.compile(r"(?P<path>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)))?")
+_NETWORK_SPEC: Final = re.compile(r"(?P<which>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)))?")
 _HELP: Final = (
     "a player is random, greedy, alphabeta:DEPTH, frozen:NAME, a run, checkpoint or exported file "
     "with :policy or :search=N, or usi:COMMAND"
@@ -136,10 +138,10 @@ def make_player(spec: str, *, device: str = "cpu", threads: int = 0) -> Player:
     if kind == "alphabeta":
         return _alphabeta(parsed, argument, threads or usable_cpus())
     if kind == "frozen":
-        return _frozen(parsed, argument, threads)
+        return _network(parsed, argument, lambda name: _load_frozen(parsed, name, threads))
     if kind == "usi":
         return _usi(parsed, argument, threads or usable_cpus())
-    return _network(parsed, device, threads)
+    return _network(parsed, parsed.head, lambda path: _load(parsed, Path(path), device, threads))
 
 
 def _alphabeta(spec: _Spec, depth: str, threads: int) -> Player:
@@ -187,8 +189,7 @@ def _usi(spec: _Spec, command: str, processes: int) -> Player:
     )
 
 
-def _frozen(spec: _Spec, name: str, threads: int) -> Player:
-    spec.require_empty("none")
+def _load_frozen(spec: _Spec, name: str, threads: int) -> LoadedNetwork:
     files = {Path(file.name).stem: file for file in frozen_networks()}
     if name not in files:
         raise PlayerSpecError(
@@ -196,7 +197,7 @@ def _frozen(spec: _Spec, name: str, threads: int) -> Player:
         )
     with resources.as_file(files[name]) as path:
         network = read_network(path).loaded(device_config("cpu", threads))
-    return _policy_player(spec, network._replace(name=f"frozen:{name}"))
+    return network._replace(name=f"frozen:{name}")
 
 
 def frozen_networks() -> list[Traversable]:
@@ -208,17 +209,21 @@ def frozen_networks() -> list[Traversable]:
     )
 
 
-def _network(spec: _Spec, device: str, threads: int) -> Player:
-    match = _NETWORK_SPEC.fullmatch(spec.head)
-    if match is None:
-        raise PlayerSpecError(f"{spec.text!r} is not a player; {_HELP}")
-    path, simulations = Path(match["path"]), match["simulations"]
+def _load(spec: _Spec, path: Path, device: str, threads: int) -> LoadedNetwork:
     try:
-        network = load_network(path, device=device, threads=threads)
+        return load_network(path, device=device, threads=threads)
     except KeiseiError as error:
         if os.sep in str(path) or path.exists():
             raise
         raise PlayerSpecError(f"{spec.text}: {error}; {_HELP}") from None
+
+
+def _network(spec: _Spec, text: str, load: Callable[[str], LoadedNetwork]) -> Player:
+    """Make the player of ``WHICH``, ``WHICH:policy`` or ``WHICH:search=N``."""
+    match = _NETWORK_SPEC.fullmatch(text)
+    if match is None:
+        raise PlayerSpecError(f"{spec.text!r} is not a player; {_HELP}")
+    network, simulations = load(match["which"]), match["simulations"]
     if simulations is None:
         return _policy_player(spec, network)
     return _search_player(spec, network, simulations)
@@ -256,7 +261,7 @@ def _search_player(spec: _Spec, network: LoadedNetwork, simulations: str) -> Pla
         network.predictor,
         int(simulations),
         name=network.name + suffix,
-        identity=network.identity + suffix,
+        identity=f"{network.identity}{suffix},v{SEARCH_VERSION}",
         mate_plies=mate_plies,
         temperature=temperature,
     )

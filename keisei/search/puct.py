@@ -13,6 +13,10 @@ from keisei.search.trees import LOST, NO_NODE, ROOT, UNPROVEN, WON, Trees, write
 from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.position import Array
 
+SEARCH_VERSION: Final = 2
+"""Part of a player's identity: goes up when searches begin to play differently, so that games of
+both are not counted together."""
+
 _MATE_RANK: Final = 1 << 30
 """Rank of a mate that is on the board; each ply until then costs 1."""
 

@@ -57,8 +57,13 @@ def test_bots(spec: str, kind: type, name: str) -> None:
         (":policy,temperature=0", PolicyPlayer, ",temperature=0", ",temperature=0,mate=1"),
         (":policy,temperature=0.5,mate=0", PolicyPlayer, *[",temperature=0.5,mate=0"] * 2),
         (",mate=3", PolicyPlayer, ",mate=3", ",mate=3"),
-        (":search=4", SearchPlayer, *[":search=4"] * 2),
-        (":search=4,mate=0,temperature=1", SearchPlayer, *[":search=4,mate=0,temperature=1"] * 2),
+        (":search=4", SearchPlayer, ":search=4", ":search=4,v2"),
+        (
+            ":search=4,mate=0,temperature=1",
+            SearchPlayer,
+            ":search=4,mate=0,temperature=1",
+            ":search=4,mate=0,temperature=1,v2",
+        ),
     ],
 )
 def test_networks(run: Path, settings: str, kind: type, suffix: str, identity_suffix: str) -> None:
@@ -71,6 +76,17 @@ def test_networks(run: Path, settings: str, kind: type, suffix: str, identity_su
         legal_indices = player.choose(env, np.array([0, 2]), np.random.default_rng(0))
         assert legal_indices.shape == (2,)
         assert (legal_indices < env.legal_counts[[0, 2]]).all()
+
+
+def test_networks_in_the_package() -> None:
+    specs = ["frozen:250k", "frozen:250k:search=4", "frozen:250k:policy,mate=1"]
+    with open_players(specs, threads=1) as players:
+        assert [player.name for player in players] == [
+            "frozen:250k", "frozen:250k:search=4", "frozen:250k,mate=1",
+        ]  # fmt: skip
+        assert len({player.identity for player in players}) == 3
+    with pytest.raises(PlayerSpecError, match="there is no such network in the package; there is"):
+        make_player("frozen:nothing")
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +102,7 @@ def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("", PolicyPlayer, "", ":policy,temperature=0.25,mate=1"),
         (":policy", PolicyPlayer, "", ":policy,temperature=0.25,mate=1"),
         (":policy,temperature=0,mate=3", PolicyPlayer, *[",temperature=0,mate=3"] * 2),
-        (":search=4", SearchPlayer, *[":search=4"] * 2),
+        (":search=4", SearchPlayer, ":search=4", ":search=4,v2"),
     ],
 )
 def test_exported_networks(
