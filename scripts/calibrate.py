@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -38,39 +38,50 @@ from keisei.evaluation.scale import RatedEngine, Scale
 from keisei.evaluation.score import expected_score
 from keisei.formats import new_table
 from keisei.players.player import Player
-from keisei.players.spec import frozen_networks, make_player
+from keisei.players.spec import make_player
 from keisei.system import write_atomically
 from keisei.usi.client import UsiEngineError
 
-BOTS: Final = (
+REFERENCES: Final = (
     "random",
-    "greedy,random=0.9",
-    "greedy,random=0.8",
-    "greedy,random=0.7",
-    "greedy,random=0.6",
-    "greedy,random=0.5",
-    "greedy,random=0.4",
-    "greedy,random=0.3",
+    *(f"greedy,random=0.{tenths}" for tenths in (9, 8, 7, 6, 5, 4, 3)),
+    "frozen:250k",
     "greedy,random=0.2",
     "greedy,random=0.1",
     "greedy",
     "alphabeta:1",
-    "alphabeta:2,random=0.3",
-    "alphabeta:2,random=0.2",
-    "alphabeta:2,random=0.1",
+    *(f"alphabeta:2,random=0.{tenths}" for tenths in (5, 4, 3, 2, 1)),
     "alphabeta:2",
-    "alphabeta:3,random=0.3",
-    "alphabeta:3,random=0.2",
-    "alphabeta:3,random=0.1",
+    *(f"alphabeta:3,random=0.{tenths}" for tenths in (3, 2, 1)),
+    "frozen:500k",
+    "frozen:1m",
     "alphabeta:3",
+    "frozen:1m:search=8",
+    "frozen:2m",
+    "frozen:8m",
+    "frozen:2m:search=8",
+    "frozen:8m:search=4",
+    "frozen:1m:search=64",
     "alphabeta:4",
+    "frozen:8m:search=16",
+    "frozen:2m:search=64",
+    "frozen:8m:search=32",
     "alphabeta:3,quiet=6",
+    "frozen:8m:search=64",
+    "frozen:8m:search=96",
+    "frozen:2m:search=192",
+    "frozen:8m:search=128",
     "alphabeta:4,quiet=6",
+    "frozen:8m:search=192",
+    "frozen:8m:search=256",
+    "frozen:8m:search=512",
+    "frozen:8m:search=1024",
 )
-"""Bots among the references, roughly from the weakest to the strongest."""
+"""Players that define the scale, roughly from the weakest to the strongest: bots, and networks of
+several ages by their policy and by searches."""
 
 FIRST_GAMES: Final = 24
-"""Games of neighbours in `BOTS` before there are ratings."""
+"""Games of neighbours in `REFERENCES`, and of the next but one, before there are ratings."""
 
 NEAR: Final = 260.0
 """Points within which two references play each other: up to a score of 82 %."""
@@ -144,15 +155,12 @@ def references(
     version: Annotated[int, typer.Option(min=1, help="Version of the scale.")] = 1,
 ) -> None:
     """Play the games between the references and write their ratings."""
-    frozen = [f"frozen:{Path(file.name).stem}" for file in frozen_networks()]
     settings = MatchSettings(games=games, seed=seed)
     with ResultStore(store, create=True) as results, ExitStack() as stack, progress_bar() as bar:
         task = bar.add_task("loading", total=None)
-        candidates = open_candidates(stack, (*BOTS, *frozen))
+        candidates = open_candidates(stack, REFERENCES)
         by_name = {candidate.player.identity: candidate for candidate in candidates}
-        start = [*pairwise(candidates[: len(BOTS)])]
-        ladder = [c for c in candidates if c.spec.startswith(("alphabeta", "frozen"))]
-        start += [pair for pair in combinations(ladder, 2) if any("frozen" in c.spec for c in pair)]
+        start = [*pairwise(candidates), *zip(candidates, candidates[2:], strict=False)]
         _play(results, start, settings, FIRST_GAMES, bar, task)
         while True:
             found = results.results(Conditions.of(settings), by_name)

@@ -31,8 +31,8 @@ def call(script: ModuleType, *arguments: object) -> str:
 def test_references_play_until_neighbours_have_met(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(script, "BOTS", ("random", "greedy,random=0.8", "greedy,random=0.7"))
-    monkeypatch.setattr(script, "frozen_networks", list)
+    specs = ("random", "greedy,random=0.8", "greedy,random=0.7")
+    monkeypatch.setattr(script, "REFERENCES", specs)
     monkeypatch.setattr(script, "FIRST_GAMES", 4)
     store, output = tmp_path / "games.sqlite3", tmp_path / "ratings-1.json"
     options = ("--store", store, "--output", output, "--games", 20)
