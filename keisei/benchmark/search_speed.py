@@ -1,10 +1,9 @@
-"""``keisei benchmark search``: alpha-beta by depth, short mates, and the cost of the tree search.
+"""``keisei benchmark search``: alpha-beta by depth, and short mates. One thread.
 
-One thread. Alpha-beta counts the positions that it evaluated or expanded.
+Alpha-beta counts the positions that it evaluated or expanded. For the tree search: `keisei bench`.
 """
 
 import time
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -12,26 +11,19 @@ from rich.console import Console
 
 from keisei.benchmark.harness import print_header, this_machine
 from keisei.formats import new_table
-from keisei.network.loading import device_config, read_network
-from keisei.network.predictor import Prediction
 from keisei.search.alphabeta import AlphaBeta
 from keisei.search.mates import MateSearch
-from keisei.search.mcts import TreeSearch
-from keisei.shogi.packed import Positions
 from keisei.shogi.rng import seed_rng_states
 from keisei.shogi.vector import VectorShogi
-from keisei.timing import Stopwatch
 
 GAMES: Final = 256
 TURNS: Final = 5
 SECONDS: Final = 0.2
 """Minimum length of a turn."""
 
-SIMULATIONS: Final = 64
 
-
-def report_search(run: Path | None) -> None:
-    """Measure the searches and print tables; the tree search needs the network of a run."""
+def report_search() -> None:
+    """Measure the searches and print tables."""
     console = Console()
     print_header(console, this_machine(("numba", "numpy", "torch")))
     env = VectorShogi(GAMES, seed=1, opening_plies=40)
@@ -45,11 +37,6 @@ def report_search(run: Path | None) -> None:
     console.print(table)
     for plies in (1, 3, 5):
         console.print(f"mate in {plies}: {_measure_mates(env, plies):.3f} ms per position")
-    if run is not None:
-        rate, share = _measure_tree_search(env, run)
-        console.print(
-            f"tree search: {rate:,.0f} simulations/s, {share:.0%} of the time outside the network"
-        )
 
 
 def _measure_alphabeta(env: VectorShogi, depth: int, quiet_plies: int) -> tuple[float, float]:
@@ -81,26 +68,3 @@ def _measure_mates(env: VectorShogi, plies: int) -> float:
     start = time.perf_counter()
     search.find(env.positions, env.legal_actions, env.legal_counts)
     return 1000 * (time.perf_counter() - start) / GAMES
-
-
-def _measure_tree_search(env: VectorShogi, run: Path) -> tuple[float, float]:
-    """Return (simulations per second, share of the time outside the network)."""
-    network = read_network(run).network(device_config("cpu", 1))
-    stopwatch = Stopwatch()
-
-    class Timed:
-        """The network, timed."""
-
-        def predict(self, positions: Positions) -> Prediction:
-            with stopwatch:
-                return network.predict(positions)
-
-    search = TreeSearch(Timed(), SIMULATIONS)
-    random = np.random.default_rng(0)
-    games = np.arange(GAMES)
-    search.search(env, games[:4], random)
-    stopwatch.take()
-    start = time.perf_counter()
-    search.search(env, games, random)
-    seconds = time.perf_counter() - start
-    return SIMULATIONS * GAMES / seconds, 1 - stopwatch.take() / seconds

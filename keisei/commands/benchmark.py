@@ -214,11 +214,11 @@ def network(
 
 
 @benchmark_app.command()
-def search(run: RunOption = None) -> None:
-    """Searches: alpha-beta, short mates, and with a RUN the tree search."""
+def search() -> None:
+    """Searches: alpha-beta and short mates."""
     from keisei.benchmark.search_speed import report_search
 
-    report_search(run)
+    report_search()
 
 
 @benchmark_app.command()
