@@ -1,8 +1,7 @@
 """Which edge a simulation takes, by AlphaZero's PUCT, and the ranking of moves after a search.
 
-The policy only says where to look: its probabilities are flattened, and a move that looks worse
-than the others is tried once and left. Why so, and why not sequential halving at the root as in
-Gumbel AlphaZero: ``docs/decisions/015-puct.md``.
+The policy only says where to look: its probabilities are flattened, and values decide. Why so, and
+why not sequential halving at the root as in Gumbel AlphaZero: ``docs/decisions/015-puct.md``.
 """
 
 from typing import Final, NamedTuple
@@ -34,7 +33,7 @@ class Puct(NamedTuple):
     policy_temperature: float = 4.0
     """Priors are the policy's probabilities to the power of 1 over this, normalized."""
 
-    fpu_reduction: float = 0.2
+    fpu_reduction: float = 0.0
     """A move that was not tried yet counts as the network's value of the node, less this times the
     root of the priors that were tried; at the root of the tree without that."""
 

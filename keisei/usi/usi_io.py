@@ -102,7 +102,7 @@ def centipawns(value: float) -> int:
 def score_of(line: PrincipalVariation) -> str:
     """Return the score of a line as USI writes it: ``cp`` or ``mate``, and a number.
 
-    >>> score_of(PrincipalVariation((), 1.0, 10, 3))
+    >>> score_of(PrincipalVariation((), value=1.0, visits=10, prior=0.5, mate=3))
     'mate 3'
     """
     return f"cp {centipawns(line.value)}" if line.mate is None else f"mate {line.mate}"

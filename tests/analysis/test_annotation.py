@@ -21,9 +21,9 @@ def game() -> GameAnalysis:
 
 
 def test_what_is_written(game: GameAnalysis) -> None:
-    record = annotated(game, blunder=0.3)
+    record = annotated(game, blunder=0.2)
     assert record.comment.splitlines() == [
-        "keisei: analysed by material, 64 simulations a position; a blunder costs 30 % or more",
+        "keisei: analysed by material, 64 simulations a position; a blunder costs 20 % or more",
         f"keisei: at the start: Black {_black(game, 0)} %, White {100 - _black(game, 0)} %",
     ]
     chances, best, blunder = record.moves[2].comment.splitlines()
@@ -58,8 +58,8 @@ def test_what_people_wrote_stays(game: GameAnalysis) -> None:
     assert first.moves[1].seconds == 3.0
     assert (first.result, first.headers) == (record.result, record.headers)
     # And what was written here before is replaced.
-    again = annotated(replace(game, record=first), blunder=0.3)
-    assert again == annotated(replace(game, record=record), blunder=0.3)
+    again = annotated(replace(game, record=first), blunder=0.2)
+    assert again == annotated(replace(game, record=record), blunder=0.2)
     assert "blunder: " not in "".join(move.comment for move in first.moves)
 
 
@@ -74,7 +74,7 @@ FORMATS: list[tuple[Callable[[GameRecord], str], Callable[[str], GameRecord]]] =
 def test_our_reader_reads_it(
     game: GameAnalysis, write: Callable[[GameRecord], str], read: Callable[[str], GameRecord]
 ) -> None:
-    record = annotated(game, blunder=0.3)
+    record = annotated(game, blunder=0.2)
     assert read(write(record)) == record
     assert write(record).encode("cp932")
 
@@ -82,7 +82,7 @@ def test_our_reader_reads_it(
 def test_cshogi_reads_it(game: GameAnalysis) -> None:
     cshogi = pytest.importorskip("cshogi")
     kif, csa = pytest.importorskip("cshogi.KIF"), pytest.importorskip("cshogi.CSA")
-    record = annotated(game, blunder=0.3)
+    record = annotated(game, blunder=0.2)
     usi = [move.usi for move in record.main_line]
     theirs = kif.Parser.parse_str(write_kif(record))
     assert [cshogi.move_to_usi(move) for move in theirs.moves] == usi

@@ -91,7 +91,7 @@ def test_long_games_have_a_later_limit() -> None:
 
 def test_who_lost_what_and_where() -> None:
     game = analysis_of(short_game(), simulations=64)
-    [blunder] = game.turning_points(9, min_loss=0.3)
+    [blunder] = game.turning_points(9, min_loss=0.2)
     assert (blunder.ply, blunder.move.usi, blunder.color) == (3, "8h3c+", Color.BLACK)
     assert not blunder.is_best
     before, after = blunder.before.chances(Color.BLACK), blunder.after.chances(Color.BLACK)

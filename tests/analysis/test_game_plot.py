@@ -25,7 +25,7 @@ def axes_of(game: GameAnalysis, blunder: float) -> Axes:
 
 
 def test_the_line_is_black_s_chances(game: GameAnalysis) -> None:
-    axes = axes_of(game, 0.3)
+    axes = axes_of(game, 0.2)
     line = next(line for line in axes.lines if len(line.get_xdata()) == len(game.positions))  # type: ignore[arg-type]
     assert list(line.get_xdata()) == list(range(7))  # type: ignore[arg-type]
     expected = [100 * position.chances(Color.BLACK) for position in game.positions]
@@ -34,7 +34,7 @@ def test_the_line_is_black_s_chances(game: GameAnalysis) -> None:
 
 
 def test_blunders_are_marked_and_named(game: GameAnalysis) -> None:
-    axes = axes_of(game, 0.3)
+    axes = axes_of(game, 0.2)
     [marks] = [line for line in axes.lines if line.get_label() == "blunders of Black"]
     assert list(marks.get_xdata()) == [3]  # type: ignore[arg-type]
     assert [text.get_text() for text in axes.texts] == ["3. 8h3c+"]
