@@ -19,6 +19,7 @@ from keisei.network.loading import LoadedNetwork, open_network
 from keisei.search.mcts import GameSearch
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
 
 NODES: Final = 10_000
 """Nodes of each search."""
@@ -28,7 +29,7 @@ PLY_LIMIT: Final = 512
 MEGABYTES: Final = 256
 
 POSITIONS: Final = (
-    "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1",
+    STARTPOS_SFEN,
     "lnsg1gsn1/3k5/p1pp1p1pl/4p1pPp/9/1prB5/P1NPPPP1P/1P1K1S1R1/L1SG1G1NL w bp 26",
     "l2g1g1nl/r1s1k4/p1nppps1p/1pp3pp1/4B4/2P2R3/PP1PPPP1P/L1S1K4/1N1G1GSNL w bp 26",
     "l2g1g1nl/3k2sb1/npppppppp/p8/1PP6/3B3r1/P1NPPPN1P/2SK2S2/L2G1G2L w S2Pr 38",

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import KeiseiError
-from keisei.network.predictor import Prediction, Predictor
+from keisei.network.predictor import Prediction, Predictor, sample_policy
 from keisei.search.mates import MateSearch
 from keisei.search.puct import Puct, rank_edges, write_results, write_variation
 from keisei.search.simulation import (
@@ -164,9 +164,8 @@ class TreeBatch:
         if self._threads is None:
             self._simulate_batch(left)
             return
-        slots, trees = len(self._simulations.owners), len(left)
         arguments = (self.trees, self._simulations, self._games, self._roots, left, self._puct)
-        self._threads.run(slots, trees, *arguments)
+        self._threads.run(*arguments)
 
     def _simulate_batch(self, left: npt.NDArray[np.int64]) -> None:
         """Run simulations with one call of the network."""
@@ -314,9 +313,7 @@ def sample_weights(
 ) -> npt.NDArray[np.int64]:
     """Draw a move of each game by weights ``[G, M]``, each to the power of 1 over `temperature`."""
     with np.errstate(divide="ignore"):
-        logits = np.log(weights) / temperature
-    chosen: npt.NDArray[np.int64] = np.argmax(logits + random.gumbel(size=logits.shape), axis=1)
-    return chosen
+        return sample_policy(np.log(weights) / temperature, random)
 
 
 class GameSearch:
@@ -342,15 +339,15 @@ class GameSearch:
             raise KeiseiError("a search needs a batch size and a memory of at least 1")
         threads = SparseThreads.of(predictor)
         self._is_sparse = threads is not None
-        self._per_tree = batch_size if threads is None else threads.threads
+        per_tree = batch_size if threads is None else threads.threads
         self.step_size = batch_size if threads is None else STEP_PER_THREAD * threads.threads
         """Simulations of a step, at most."""
 
-        nodes = max(megabytes * 1_000_000 // BYTES_PER_NODE, 4 * self._per_tree)
-        edges = EDGES_PER_NODE * nodes + MAX_LEGAL_MOVES * (1 + self._per_tree)
+        nodes = max(megabytes * 1_000_000 // BYTES_PER_NODE, 4 * per_tree)
+        edges = EDGES_PER_NODE * nodes + MAX_LEGAL_MOVES * (1 + per_tree)
         trees = Trees.new(1, nodes, edges)
         self._puct = puct or Puct()
-        self._batch = TreeBatch(predictor, threads, self._puct, trees, per_tree=self._per_tree)
+        self._batch = TreeBatch(predictor, threads, self._puct, trees, per_tree=per_tree)
         self._game: ShogiGame | None = None
         self._rules: tuple[int, DeclarationRule] | None = None
         self._is_restricted = False
@@ -388,7 +385,9 @@ class GameSearch:
         self._game, self._rules, self._is_restricted = game, rules, only is not None
         roots = new_positions(1)
         roots[0] = game.position
-        branches = branches_of(game, self._per_tree, ply_limit=ply_limit, declaration=declaration)
+        branches = branches_of(
+            game, self._batch.per_tree, ply_limit=ply_limit, declaration=declaration
+        )
         batch.set_games(branches, roots, ply_limit - game.ply + 1)
 
     @property
@@ -420,9 +419,10 @@ class GameSearch:
     def is_full(self) -> bool:
         """Whether there is no memory left for the simulations in flight."""
         trees = self._batch.trees
-        edges = int(trees.num_edges[0]) + self._per_tree * MAX_LEGAL_MOVES
+        edges = int(trees.num_edges[0]) + self._batch.per_tree * MAX_LEGAL_MOVES
         return bool(
-            edges > trees.moves.shape[1] or trees.sizes[0] + self._per_tree > trees.visits.shape[1]
+            edges > trees.moves.shape[1]
+            or trees.sizes[0] + self._batch.per_tree > trees.visits.shape[1]
         )
 
     @property

@@ -166,12 +166,22 @@ class SparseThreads:
         has_plugins = network.position_spec.max_plugin_rows or network.move_spec.max_plugin_rows
         return None if has_plugins else cls(network)
 
-    def run(self, slots: int, trees: int, *arguments: Any) -> None:
-        """Call `simulate_sparse` with `arguments` and the ranges of slots of each thread.
+    def run(
+        self,
+        trees: Trees,
+        simulations: Simulations,
+        games: Games,
+        roots: Records,
+        left: npt.NDArray[np.int64],
+        puct: Puct,
+    ) -> None:
+        """Call `simulate_sparse` with these arguments in all threads.
 
-        All threads work in a single tree, or each in its share of the trees.
+        They work in a single tree together, or each in its share of the trees.
         """
-        if trees == 1 < slots:
+        arguments = (trees, simulations, games, roots, left, puct)
+        slots = len(simulations.owners)
+        if len(left) == 1 < slots:
             self._pool.run_each(self._run_slot, arguments)
         else:
             self._pool.run(self._run_slots, slots, arguments)
