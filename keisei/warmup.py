@@ -27,8 +27,9 @@ from keisei.network.sparse.gradient import (
 )
 from keisei.network.sparse.sparse_network import SparseNetwork
 from keisei.search.alphabeta import AlphaBeta
+from keisei.search.game_search import GameSearch
 from keisei.search.mates import MateSearch
-from keisei.search.mcts import GameSearch, TreeSearch
+from keisei.search.mcts import TreeSearch
 from keisei.search.tsume import MateSolver
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame

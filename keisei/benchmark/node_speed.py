@@ -16,7 +16,7 @@ from rich.console import Console
 
 from keisei.formats import new_table
 from keisei.network.loading import LoadedNetwork, open_network
-from keisei.search.mcts import GameSearch
+from keisei.search.game_search import GameSearch
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.sfen import STARTPOS_SFEN

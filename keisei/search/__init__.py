@@ -4,8 +4,9 @@
 """
 
 from keisei.search.alphabeta import AlphaBeta
+from keisei.search.game_search import GameSearch
 from keisei.search.mates import MateRule, MateSearch
-from keisei.search.mcts import GameSearch, PrincipalVariation, SearchResult, TreeSearch
+from keisei.search.mcts import PrincipalVariation, SearchResult, TreeSearch
 from keisei.search.tsume import MateSolver, MateStatus
 
 __all__ = [

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
+from keisei.search.game_search import GameSearch
 from keisei.search.mates import MateSearch
-from keisei.search.mcts import GameSearch, PrincipalVariation
+from keisei.search.mcts import PrincipalVariation
 from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame

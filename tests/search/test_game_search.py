@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from keisei.errors import KeiseiError
+from keisei.search.game_search import GameSearch
 from keisei.search.mates import MateSearch
-from keisei.search.mcts import GameSearch, TreeSearch
+from keisei.search.mcts import TreeSearch
 from keisei.search.puct import Puct
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame

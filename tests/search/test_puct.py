@@ -7,7 +7,8 @@ import pytest
 
 from keisei.config_schema import ModelConfig
 from keisei.network.sparse.sparse_network import SparseNetwork
-from keisei.search.mcts import GameSearch, TreeSearch
+from keisei.search.game_search import GameSearch
+from keisei.search.mcts import TreeSearch
 from keisei.search.puct import Puct
 from keisei.search.sparse_simulation import SparseThreads
 from keisei.shogi.features import feature_spec

@@ -10,7 +10,7 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.network.predictor import Predictor
-from keisei.search.mcts import GameSearch
+from keisei.search.game_search import GameSearch
 from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move
