@@ -21,7 +21,9 @@ from keisei.shogi.position import new_positions
 from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.vector_kernels import branches_of
 
-BYTES_PER_NODE: Final = NODE_BYTES + EDGES_PER_NODE * EDGE_BYTES
+SPARSE_EDGES_PER_NODE: Final = 40
+"""The same for trees over a sparse network, where a node has edges only from its second visit on: a
+quarter of them have."""
 
 STEP_PER_THREAD: Final = 256
 """Simulations of a step of `GameSearch` for each thread of a sparse network: about 4 ms."""
@@ -58,8 +60,10 @@ class GameSearch:
         self.step_size = batch_size if threads is None else STEP_PER_THREAD * threads.threads
         """Simulations of a step, at most."""
 
-        nodes = max(megabytes * 1_000_000 // BYTES_PER_NODE, 4 * per_tree)
-        edges = EDGES_PER_NODE * nodes + MAX_LEGAL_MOVES * (1 + per_tree)
+        edges_per_node = EDGES_PER_NODE if threads is None else SPARSE_EDGES_PER_NODE
+        bytes_per_node = NODE_BYTES + edges_per_node * EDGE_BYTES
+        nodes = max(megabytes * 1_000_000 // bytes_per_node, 4 * per_tree)
+        edges = edges_per_node * nodes + MAX_LEGAL_MOVES * (1 + per_tree)
         trees = Trees.new(1, nodes, edges)
         self._puct = puct or Puct()
         self._batch = TreeBatch(predictor, threads, self._puct, trees, per_tree=per_tree)
@@ -144,7 +148,9 @@ class GameSearch:
     def permille_full(self) -> int:
         """Memory in use, in parts of 1,000."""
         trees = self._batch.trees
-        return round(1000 * int(trees.num_edges[0]) / len(trees.moves[0]))
+        edges = int(trees.num_edges[0]) / len(trees.moves[0])
+        nodes = int(trees.sizes[0]) / len(trees.visits[0])
+        return round(1000 * max(edges, nodes))
 
     def step(self, most: int | None = None) -> int:
         """Run at most `most` simulations; return their number, 0 when it is full or proven."""

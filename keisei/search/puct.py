@@ -42,9 +42,9 @@ class Puct(NamedTuple):
 def select_edge(trees: Trees, tree: int, node: int, puct: Puct) -> int:
     """Return the edge that the next simulation takes at an expanded node.
 
-    Among the moves not tried yet only the likeliest can be best; if it is, it joins the tried ones
-    in front. So the time depends on the moves tried, not on all of them. A simulation in flight
-    counts as a loss (virtual loss): others go elsewhere meanwhile.
+    Among the moves not tried yet only the likeliest can be best, which stands in front of the
+    others: the time depends on the moves tried, not on all of them. A simulation in flight counts
+    as a loss (virtual loss): others go elsewhere meanwhile.
     """
     start = int64(trees.edge_starts[tree, node])
     count = int64(trees.edge_counts[tree, node])
@@ -71,28 +71,31 @@ def select_edge(trees: Trees, tree: int, node: int, puct: Puct) -> int:
         if score > best_score:
             best, best_score = edge, score
     if tried < count:
-        likeliest = start + tried
-        for edge in range(likeliest + 1, start + count):
-            if trees.priors[tree, edge] > trees.priors[tree, likeliest]:
-                likeliest = edge
+        untried = start + tried
         value = float(trees.values[tree, node])
         if node != ROOT:
             value -= puct.fpu_reduction * np.sqrt(tried_prior)
-        if value + scale * trees.priors[tree, likeliest] > best_score:
-            best = start + tried
-            _swap(trees, tree, best, likeliest)
+        if value + scale * trees.priors[tree, untried] > best_score:
+            best = untried
             trees.tried_counts[tree, node] = tried + 1
+            bring_likeliest_forward(trees, tree, untried + 1, start + count)
     return max(best, start)  # any, if all of them lose
 
 
 @jit_inner
-def _swap(trees: Trees, tree: int, one: int, other: int) -> None:
-    """Exchange two edges that have no children."""
-    move, prior = trees.moves[tree, one], trees.priors[tree, one]
-    trees.moves[tree, one] = trees.moves[tree, other]
-    trees.priors[tree, one] = trees.priors[tree, other]
-    trees.moves[tree, other] = move
-    trees.priors[tree, other] = prior
+def bring_likeliest_forward(trees: Trees, tree: int, start: int, stop: int) -> None:
+    """Exchange the likeliest of the untried edges from `start` to `stop` with the first of them."""
+    if start >= stop:
+        return
+    likeliest = start
+    for edge in range(start + 1, stop):
+        if trees.priors[tree, edge] > trees.priors[tree, likeliest]:
+            likeliest = edge
+    move, prior = trees.moves[tree, start], trees.priors[tree, start]
+    trees.moves[tree, start] = trees.moves[tree, likeliest]
+    trees.priors[tree, start] = trees.priors[tree, likeliest]
+    trees.moves[tree, likeliest] = move
+    trees.priors[tree, likeliest] = prior
 
 
 @jit

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from keisei.search.puct import Puct, select_edge
+from keisei.search.puct import Puct, bring_likeliest_forward, select_edge
 from keisei.search.trees import (
     FIXED,
     LOST,
@@ -38,9 +38,10 @@ REPETITION_COST: Final = 0.2
 """Value below a draw of a repeated position, for the side at the root: moving to and fro in an
 equal position does not win it."""
 
-NO_LEAF, NEW_LEAF, PROVEN_LEAF, COLLIDED = range(4)
+NO_LEAF, NEW_LEAF, PROVEN_LEAF, NO_EDGES, COLLIDED = range(5)
 """What a simulation came to: nothing, as it did not run; a node that needs the network; one whose
-value is proven; a leaf of another simulation that is not evaluated yet, which does not count."""
+value is proven; a node whose value is known but not its policy; a leaf of another simulation that
+is not evaluated yet, which does not count."""
 
 
 @jit
@@ -66,7 +67,8 @@ def simulate(
         simulations.leaf_states[slot] = NO_LEAF
         if not is_wanted[slot]:
             continue
-        state, move = descend(trees, simulations, slot, games, roots, puct)
+        begin_descent(trees, simulations, slot, games, roots)
+        state, move = descend(trees, simulations, slot, games, puct)
         if state == NEW_LEAF:
             tree = int64(simulations.owners[slot])
             leaf = int64(simulations.paths[slot, simulations.lengths[slot]])
@@ -76,34 +78,48 @@ def simulate(
 
 
 @jit_inner
-def descend(
-    trees: Trees, simulations: Simulations, slot: int, games: Games, roots: Records, puct: Puct
-) -> tuple[int, int]:
-    """Go to a leaf by the edges that PUCT selects, and mark the path as in flight.
-
-    Returns (`NEW_LEAF`, the move to it, not played yet), or another state and 0.
-    """
+def begin_descent(
+    trees: Trees, simulations: Simulations, slot: int, games: Games, roots: Records
+) -> None:
+    """Put a simulation to the root of its tree."""
     tree = int64(simulations.owners[slot])
     games.positions[slot] = roots[tree]
-    node, length = ROOT, 0
     simulations.paths[slot, 0] = ROOT
+    simulations.lengths[slot] = 0
     trees.in_flight[tree, ROOT] += 1
-    state, move = PROVEN_LEAF, 0
+
+
+@jit_inner
+def descend(
+    trees: Trees, simulations: Simulations, slot: int, games: Games, puct: Puct
+) -> tuple[int, int]:
+    """Go on to a leaf by the edges that PUCT selects, and mark the path as in flight.
+
+    Returns the state, and the last move: of `NEW_LEAF` and `NO_EDGES`, it is not played yet.
+    """
+    tree = int64(simulations.owners[slot])
+    length = int64(simulations.lengths[slot])
+    node = int64(simulations.paths[slot, length])
     while True:
         edge = select_edge(trees, tree, node, puct)
-        length += 1
+        move = int64(trees.moves[tree, edge])
         child = int64(trees.children[tree, edge])
+        state = NO_LEAF
         if child == NO_NODE:
             child = _new_node(trees, tree)
             trees.children[tree, edge] = child
-            state, move = NEW_LEAF, int64(trees.moves[tree, edge])
-        elif trees.proven[tree, child] == UNPROVEN and trees.edge_counts[tree, child] == 0:
-            state = COLLIDED
+            state = NEW_LEAF
+        elif trees.proven[tree, child] != UNPROVEN:
+            state = PROVEN_LEAF
+        elif trees.edge_counts[tree, child] == 0:
+            is_alone = trees.visits[tree, child] > 0 and trees.in_flight[tree, child] == 0
+            state = NO_EDGES if is_alone else COLLIDED
+        length += 1
         simulations.paths[slot, length] = child
         trees.in_flight[tree, child] += 1
-        if state != PROVEN_LEAF or trees.proven[tree, child] != UNPROVEN:
+        if state != NO_LEAF:
             break
-        _pass_through(games, slot, int64(trees.moves[tree, edge]), trees.in_check[tree, child])
+        _pass_through(games, slot, move, trees.in_check[tree, child])
         node = child
     simulations.lengths[slot] = length
     simulations.max_lengths[slot] = max(int64(simulations.max_lengths[slot]), length)
@@ -277,6 +293,7 @@ def expand(
     trees.edge_starts[tree, node] = start
     trees.edge_counts[tree, node] = count
     trees.num_edges[tree] = start + count
+    bring_likeliest_forward(trees, tree, start, start + count)
 
 
 @jit_inner

@@ -70,7 +70,8 @@ def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.Monkey
             clock.now += 0.01
             hits.append(clock.now)
 
+        gui.send("ponderhit", "usi")
+        gui.until("usiok")  # no time has passed since the hit
         predictor.on_call = take_time
-        gui.send("ponderhit")
         gui.until("bestmove")
         assert 0.5 < hits[-1] - hits[0] < 1.0

@@ -155,7 +155,8 @@ def write_rows(
 ) -> None:
     """Write the rows of a position and of its moves ``legal[:count]`` into `work`.
 
-    ``position_plugins[K]`` and ``move_plugins[M, K]`` are rows of plug-ins, -1 for none.
+    ``position_plugins[K]`` and ``move_plugins[M, K]`` are rows of plug-ins, -1 for none. Without
+    moves only those of the position are written.
     """
     if rows.needs_threat:
         find_mate_threat(position, packed.in_check != 0, work.threat)
@@ -167,18 +168,19 @@ def write_rows(
             work.position_rows[number] = position_plugins[plugin]
             number += 1
     work.counts[0] = number
-    write_move_rows(
-        position,
-        packed,
-        legal,
-        count,
-        rows.move,
-        work.maps,
-        work.threat,
-        move_plugins,
-        work.move_rows,
-        work.move_ends,
-    )
+    if count:
+        write_move_rows(
+            position,
+            packed,
+            legal,
+            count,
+            rows.move,
+            work.maps,
+            work.threat,
+            move_plugins,
+            work.move_rows,
+            work.move_ends,
+        )
 
 
 @jit_math
@@ -234,7 +236,7 @@ def _move_logit(
 def evaluate(weights: SparseWeights, work: Workspace) -> float:
     """Return the raw value (before tanh) of the position whose rows are in `work`.
 
-    Accumulators, hidden layer and context are written into `work`.
+    Accumulators and hidden layer are written into `work`.
     """
     accumulators, hidden = work.accumulators, work.hidden
     for j in range(len(accumulators)):
@@ -249,7 +251,6 @@ def evaluate(weights: SparseWeights, work: Workspace) -> float:
     for j in range(len(hidden)):
         hidden[j] = min(max(hidden[j], ZERO), ONE)
         value += hidden[j] * weights.value_weight[j]
-    _multiply(weights.context_weight, weights.context_bias, hidden, work.context)
     return value
 
 
@@ -260,6 +261,9 @@ def forward(weights: SparseWeights, work: Workspace, count: int) -> float:
     ``work.logits`` and ``work.probabilities`` get the policy of its `count` legal moves.
     """
     value = evaluate(weights, work)
+    if count == 0:
+        return value
+    _multiply(weights.context_weight, weights.context_bias, work.hidden, work.context)
     start = 0
     for index in range(count):
         stop = work.move_ends[index]
