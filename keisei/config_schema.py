@@ -25,6 +25,9 @@ Positive = Annotated[int, Field(gt=0)]
 NonNegative = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 MATE_PLIES = (0, 1, 3, 5)
+MAX_TARGETS: Final = 16
+"""Moves of a search that the policy learns from: those with most visits, and some with few left
+out."""
 
 
 def _is_mate_length(plies: int) -> int:
@@ -172,6 +175,14 @@ class SelfPlayConfig(Section):
         3,
         description="Mates of up to this many plies are played by rule, not learned; 0: off.",
     )
+    simulations: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        0,
+        description="Expert iteration: simulations per move, which the policy imitates; 0: PPO.",
+    )
+    search_temperature: Annotated[float, Field(gt=0.0)] = Field(
+        0.5,
+        description="Expert iteration: moves are drawn and learned by visits to the power 1/this.",
+    )
     pool_share: Fraction = Field(
         0.0, description="Share of the games played against earlier networks of the run."
     )
@@ -185,6 +196,11 @@ class SelfPlayConfig(Section):
     shaping_end: Fraction = Field(
         0.5, description="Fraction of the run at which shaping has faded to zero."
     )
+
+    @property
+    def num_targets(self) -> int:
+        """Moves of a search that are kept for the policy to learn, at most."""
+        return min(self.simulations, MAX_TARGETS)
 
 
 class PPOConfig(Section):
@@ -452,3 +468,12 @@ class AppConfig(Section):
         default_factory=CheckpointConfig, description=CheckpointConfig.__doc__
     )
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description=LoggingConfig.__doc__)
+
+    @model_validator(mode="after")
+    def _learns_one_way(self) -> Self:
+        if self.selfplay.simulations and self.ppo.target_kl is not None:
+            raise ValueError(
+                "ppo.target_kl belongs to PPO, and with selfplay.simulations the policy learns "
+                "from a search: set one of the two"
+            )
+        return self

@@ -177,6 +177,8 @@ def _sparse_gradient() -> None:
             log_probs=numbers,
             returns=numbers,
             learns_policy=np.ones(1, np.bool_),
+            target_actions=np.zeros((1, 0), np.uint16),
+            target_probs=np.zeros((1, 0), np.float32),
             plugins=network.plugin_rows(env.observe()),
         ),
         LossSettings(0.2, 3.0, 1.0, 1.0, 0.0, 0.0, 0.0),

@@ -29,6 +29,7 @@ DISPLAYS = ("keisei.config_schema", "keisei.display")
 FEATURES = (
     "selfplay.pool_share=0.5",
     "selfplay.shaping=0.1",
+    "selfplay.simulations=2",
     "ppo.ema_decay=0.9",
     "ppo.ema_kl=0.1",
     "ppo.epochs=2",

@@ -32,6 +32,7 @@ from keisei.ppo.losses import (
     LossWeights,
     Minibatch,
     MinibatchMaker,
+    cross_entropy,
     entropy,
     kl_divergence,
     ppo_loss,
@@ -322,6 +323,9 @@ class PPOAgent(PPOLearner):
                 average = self.average(minibatch.planes, minibatch.legal)
                 average_log_probs = legal_log_probs(average.logits, minibatch.counts)
             ema_kls = kl_divergence(log_probs, average_log_probs)
+        cross_entropies = None
+        if minibatch.targets is not None:
+            cross_entropies = cross_entropy(log_probs, minibatch.targets)
         return ppo_loss(
             log_probs=log_probs.gather(1, minibatch.legal_indices[:, None])[:, 0],
             old_log_probs=minibatch.log_probs,
@@ -332,6 +336,7 @@ class PPOAgent(PPOLearner):
             learns_policy=minibatch.learns_policy,
             weights=weights,
             divisor=divisor,
+            cross_entropies=cross_entropies,
         )
 
     def _update_average(self) -> None:

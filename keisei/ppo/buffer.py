@@ -76,6 +76,9 @@ class _Field(NamedTuple):
     is_per_ply: bool
     """Whether its shape is ``[T, N]`` instead of ``[N]``."""
 
+    is_per_target: bool = False
+    """Whether it has an entry for each of the ``K`` moves of a target policy."""
+
 
 _FIELDS: Final = (
     _Field("packed", PACKED, True),
@@ -86,6 +89,8 @@ _FIELDS: Final = (
     _Field("ends", np.dtype(np.bool_), True),
     _Field("learns_policy", np.dtype(np.bool_), True),
     _Field("learns_value", np.dtype(np.bool_), True),
+    _Field("target_actions", np.dtype(np.uint16), True, is_per_target=True),
+    _Field("target_probs", np.dtype(np.float32), True, is_per_target=True),
     _Field("last_packed", PACKED, False),
     _Field("last_values", np.dtype(np.float32), False),
 )
@@ -156,24 +161,33 @@ class Experience:
     learns_value: npt.NDArray[np.bool_]
     """``[T, N]``: False for the positions of a frozen opponent."""
 
+    target_actions: npt.NDArray[np.uint16]
+    """``[T, N, K]``: moves that a search chose; ``K`` is 0 without one."""
+
+    target_probs: npt.NDArray[np.float32]
+    """``[T, N, K]``: their probabilities, which the policy learns; they add up to 1."""
+
     last_packed: Records
     """``[N]``: positions after the last ply."""
 
     last_values: npt.NDArray[np.float32]
     """``[N]``: the network's values of them."""
 
-    def __init__(self, plies: int, games: int, memory: memoryview | None = None) -> None:
+    def __init__(
+        self, plies: int, games: int, memory: memoryview | None = None, *, targets: int = 0
+    ) -> None:
         """Allocate the arrays.
 
         Args:
             plies: `T`, plies of each game.
             games: `N`, number of games.
             memory: `experience_bytes` of memory for the arrays; None: new memory.
+            targets: `K`, moves of the target policies of a search.
         """
-        self.plies, self.games = plies, games
+        self.plies, self.games, self.targets = plies, games, targets
         if memory is None:
-            memory = memoryview(bytearray(experience_bytes(plies, games)))
-        for name, array in _layout(plies, games).views(memory).items():
+            memory = memoryview(bytearray(experience_bytes(plies, games, targets)))
+        for name, array in _layout(plies, games, targets).views(memory).items():
             setattr(self, name, array)
 
     def __len__(self) -> int:
@@ -201,25 +215,24 @@ class Experience:
                 target[games] = source
 
 
-def experience_bytes(plies: int, games: int) -> int:
+def experience_bytes(plies: int, games: int, targets: int = 0) -> int:
     """Memory of an `Experience`, in bytes."""
-    return _layout(plies, games).size
+    return _layout(plies, games, targets).size
 
 
-def _layout(plies: int, games: int) -> ArrayLayout:
-    return ArrayLayout(
-        {
-            field.name: (field.dtype, (plies, games) if field.is_per_ply else (games,))
-            for field in _FIELDS
-        }
-    )
+def _layout(plies: int, games: int, targets: int) -> ArrayLayout:
+    def shape(field: _Field) -> tuple[int, ...]:
+        per_game = (plies, games) if field.is_per_ply else (games,)
+        return (*per_game, targets) if field.is_per_target else per_game
+
+    return ArrayLayout({field.name: (field.dtype, shape(field)) for field in _FIELDS})
 
 
 class ExperienceBuffer(Experience):
     """Experience of `T` plies of `N` games, with advantages and returns ``[T, N]``."""
 
-    def __init__(self, plies: int, games: int) -> None:
-        super().__init__(plies, games)
+    def __init__(self, plies: int, games: int, *, targets: int = 0) -> None:
+        super().__init__(plies, games, targets=targets)
         self.advantages = np.zeros((plies, games), dtype=np.float32)
         self.returns = np.zeros((plies, games), dtype=np.float32)
 

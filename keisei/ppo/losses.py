@@ -29,6 +29,7 @@ class Minibatch(NamedTuple):
     advantages: Tensor  # [B]
     returns: Tensor  # [B]
     learns_policy: Tensor  # [B] bool
+    targets: Tensor | None  # [B, M]: probabilities by a search; None without one
 
 
 class MinibatchMaker:
@@ -75,7 +76,26 @@ class MinibatchMaker:
             advantages=self._tensor(advantages),
             returns=self._tensor(buffer.returns.reshape(-1)[indices]),
             learns_policy=self._tensor(buffer.learns_policy.reshape(-1)[indices]),
+            targets=self._targets(buffer, indices, legal, counts),
         )
+
+    def _targets(
+        self,
+        buffer: ExperienceBuffer,
+        indices: npt.NDArray[np.int64],
+        legal: npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int32],
+    ) -> Tensor | None:
+        """Spread the target policies of a search over the legal moves."""
+        if not buffer.targets:
+            return None
+        actions = buffer.target_actions.reshape(len(buffer), -1)[indices].astype(np.int64)
+        probs = buffer.target_probs.reshape(len(buffer), -1)[indices]
+        targets = np.zeros(legal.shape, dtype=np.float32)
+        is_legal = np.arange(legal.shape[1]) < counts[:, None]
+        for k in range(buffer.targets):
+            targets += np.where(is_legal & (legal == actions[:, k, None]), probs[:, k, None], 0.0)
+        return self._tensor(targets)
 
     def _tensor(self, array: npt.NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(array).to(self.compute.device, non_blocking=True)
@@ -85,6 +105,11 @@ def entropy(log_probs: Tensor) -> Tensor:
     """Entropy ``[B]`` in nats of log-probabilities ``[B, M]``; minus infinity is padding."""
     finite = log_probs.masked_fill(log_probs.isinf(), 0.0)
     return -(log_probs.exp() * finite).sum(dim=1)
+
+
+def cross_entropy(log_probs: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy ``[B]`` of target probabilities ``[B, M]`` and log-probabilities."""
+    return -(targets * log_probs.masked_fill(log_probs.isinf(), 0.0)).sum(dim=1)
 
 
 def kl_divergence(log_probs: Tensor, other_log_probs: Tensor) -> Tensor:
@@ -135,6 +160,7 @@ def ppo_loss(
     learns_policy: Tensor,
     weights: LossWeights,
     divisor: float | None = None,
+    cross_entropies: Tensor | None = None,
 ) -> LossTerms:
     """Clipped surrogate, value loss and entropy bonus of ``B`` samples; all tensors are ``[B]``.
 
@@ -151,6 +177,7 @@ def ppo_loss(
         learns_policy: which samples the policy is trained on.
         weights: factors of the terms.
         divisor: of the sums over these samples; None: their number.
+        cross_entropies: of the policy and a search's; they take the place of the surrogate.
     """
     counted = learns_policy.float()
     number = counted.sum().clamp(min=1.0) if divisor is None else divisor
@@ -164,6 +191,8 @@ def ppo_loss(
     surrogate = torch.minimum(ratio * advantages, clipped * advantages)
     lowest = torch.where(advantages < 0.0, weights.dual_clip * advantages, surrogate)
     policy = -mean(torch.maximum(surrogate, lowest))
+    if cross_entropies is not None:
+        policy = mean(cross_entropies)
     value = value_losses.mean()
     bonus = mean(entropies)
     pull = mean(ema_kls) if ema_kls is not None else torch.zeros_like(policy)
@@ -171,4 +200,6 @@ def ppo_loss(
     with torch.no_grad():
         approx_kl = mean(ratio - 1.0 - log_ratio)
         clip_fraction = mean(((ratio - 1.0).abs() > weights.clip_range).float())
+        if cross_entropies is not None:  # the moves were not drawn from the policy
+            approx_kl, clip_fraction = torch.zeros_like(policy), torch.zeros_like(policy)
     return LossTerms(total, policy, value, bonus, pull, approx_kl, clip_fraction)

@@ -257,6 +257,8 @@ class SparseLearner(PPOLearner):
             buffer.log_probs.reshape(-1),
             buffer.returns.reshape(-1),
             buffer.learns_policy.reshape(-1),
+            buffer.target_actions.reshape(len(buffer), buffer.targets),
+            buffer.target_probs.reshape(len(buffer), buffer.targets),
             self._plugin_rows(buffer.packed.reshape(-1), indices),
         )
         loss = LossSettings(

@@ -72,6 +72,20 @@ class SearchResult(NamedTuple):
     lines: list[tuple[int, ...]]
     """``[G]``: the best move and the play expected after it, as policy indices."""
 
+    def log_probs(self, temperature: float) -> npt.NDArray[np.float32]:
+        """Return ``[G, M]``: the policy that the search found, as logarithms.
+
+        Visits to the power of 1 over `temperature`; the best move alone where it is proven, or the
+        only one.
+        """
+        is_best = np.arange(self.visits.shape[1]) == self.legal_indices[:, None]
+        is_decided = (np.abs(self.values) >= 1.0) | (self.visits.sum(axis=1) == 0)
+        with np.errstate(divide="ignore"):
+            logits = np.log(np.where(is_decided[:, None], is_best, self.visits)) / temperature
+        logits -= logits.max(axis=1, keepdims=True)
+        logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        return logits.astype(np.float32)
+
 
 class PrincipalVariation(NamedTuple):
     """A root move and the play that the search expects after it."""
@@ -249,9 +263,15 @@ class TreeSearch:
         self._most_games = max(most // simulations, self._threads.threads if self._threads else 1)
 
     def search(
-        self, env: VectorShogi, games: npt.NDArray[np.int64], random: np.random.Generator
+        self,
+        env: VectorShogi,
+        games: npt.NDArray[np.int64],
+        random: np.random.Generator | None = None,
     ) -> SearchResult:
-        """Search the `games` (indices ``[G]``) of an environment, which is not changed."""
+        """Search the `games` (indices ``[G]``) of an environment, which is not changed.
+
+        `random` draws the moves if there is a temperature.
+        """
         width = int(env.legal_counts[games].max())
         parts = [
             self._search(env, games[start : start + self._most_games], width)
@@ -264,6 +284,7 @@ class TreeSearch:
             [line for part in parts for line in part.lines],
         )
         if self.temperature > 0.0:
+            assert random is not None
             sampled = sample_weights(result.visits, self.temperature, random)
             is_open = np.abs(result.values) < 1.0
             result = result._replace(legal_indices=np.where(is_open, sampled, result.legal_indices))

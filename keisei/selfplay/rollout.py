@@ -16,6 +16,7 @@ from keisei.config_schema import SelfPlayConfig
 from keisei.network.predictor import Network, Predictor, Weights
 from keisei.ppo.buffer import Experience
 from keisei.search.mates import MateRule
+from keisei.search.mcts import TreeSearch
 from keisei.shogi.actions import MIRRORED_ACTIONS
 from keisei.shogi.packed import Positions, mirror_packed, padded_width
 from keisei.shogi.rng import coin_flips, sample_moves
@@ -227,6 +228,9 @@ class Collector:
         self.rng_states = rng_states
         self.mirror = mirror
         self._mate_rule = MateRule(settings.mate_plies)
+        self._search: TreeSearch | None = None
+        if settings.simulations:
+            self._search = TreeSearch(predictor, settings.simulations, mate_plies=0)
 
     def collect(
         self,
@@ -287,6 +291,11 @@ class Collector:
             mates = self._mate_rule.legal_indices(env, games)
             forced = mates >= 0
             legal_indices[forced] = mates[forced]
+        if self._search is not None:
+            with timer.section("inference"):
+                searched = np.flatnonzero(~(forced | frozen))
+                self._search_moves(self._search, buffer, t, legal, searched, legal_indices, values)
+        with timer.section("env"):
             buffer.actions[t] = legal[games, legal_indices]
             buffer.log_probs[t] = log_probs[games, legal_indices]
             buffer.values[t] = values
@@ -325,6 +334,42 @@ class Collector:
         legal_indices = sample_moves(prediction.log_probs, rng_states)
         self.rng_states[where] = rng_states
         return legal_indices
+
+    def _search_moves(
+        self,
+        search: TreeSearch,
+        buffer: Experience,
+        t: int,
+        legal: npt.NDArray[np.uint16],
+        games: npt.NDArray[np.int64],
+        legal_indices: npt.NDArray[np.int64],
+        values: npt.NDArray[np.float32],
+    ) -> None:
+        """Search `games`: write the targets of ply `t`, the moves to play, and the found values.
+
+        Args:
+            search: the search.
+            buffer: gets the targets.
+            t: the ply.
+            legal: ``[N, M]``, actions as the network sees them, perhaps mirrored.
+            games: the games to search.
+            legal_indices: ``[N]``, written for these games.
+            values: ``[N]``, written for these games.
+        """
+        if not len(games):
+            return
+        result = search.search(self.env, games)
+        log_probs = result.log_probs(self.settings.search_temperature)
+        rng_states = self.rng_states[games]
+        legal_indices[games] = sample_moves(log_probs, rng_states)
+        self.rng_states[games] = rng_states
+        values[games] = result.values
+        best = np.argsort(-log_probs, axis=1, kind="stable")[:, : buffer.targets]
+        probs = np.exp(np.take_along_axis(log_probs, best, 1))
+        number = best.shape[1]  # fewer than there is room for if all games have few moves
+        buffer.target_probs[t] = 0.0
+        buffer.target_probs[t, games, :number] = probs / probs.sum(axis=1, keepdims=True)
+        buffer.target_actions[t, games, :number] = np.take_along_axis(legal[games], best, 1)
 
     def _ended_game(self, index: int) -> tuple[Outcome, int]:
         step = self.env.last_step

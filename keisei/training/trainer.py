@@ -85,7 +85,11 @@ class Trainer:
             ranks=self.ranks,
         )
         self.selfplay = make_source(config, self.learner.network, self.ranks)
-        self.buffer = ExperienceBuffer(config.selfplay.rollout_plies, config.env.num_games)
+        self.buffer = ExperienceBuffer(
+            config.selfplay.rollout_plies,
+            config.env.num_games,
+            targets=config.selfplay.num_targets,
+        )
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
         self._pause = PauseFile(run_directory / PAUSE)

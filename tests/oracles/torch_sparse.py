@@ -11,7 +11,14 @@ from torch.nn import functional
 
 from keisei.network.sparse.active_rows import ActiveRows
 from keisei.network.sparse.forward import SparseWeights
-from keisei.ppo.losses import LossTerms, LossWeights, entropy, kl_divergence, ppo_loss
+from keisei.ppo.losses import (
+    LossTerms,
+    LossWeights,
+    cross_entropy,
+    entropy,
+    kl_divergence,
+    ppo_loss,
+)
 
 
 class Targets(NamedTuple):
@@ -22,6 +29,7 @@ class Targets(NamedTuple):
     advantages: Tensor  # [B]
     returns: Tensor  # [B]
     learns_policy: Tensor  # [B] bool
+    policy: Tensor | None = None  # [B, M]: by a search; it takes the place of the surrogate
 
 
 class TorchSparse:
@@ -83,6 +91,9 @@ class TorchSparse:
             learns_policy=targets.learns_policy,
             weights=weights,
             divisor=divisor,
+            cross_entropies=(
+                None if targets.policy is None else cross_entropy(log_probs, targets.policy)
+            ),
         )
 
     def gradient(self, loss: Tensor) -> dict[str, npt.NDArray[np.float64]]:

@@ -53,7 +53,7 @@ def part_of(whole: ExperienceBuffer, rank: int, size: int) -> ExperienceBuffer:
     mine = slice(rank * games, (rank + 1) * games)
     for name, array in part.arrays().items():
         source = whole.arrays()[name]
-        array[...] = source[..., mine] if source.ndim == array.ndim else source
+        array[...] = source[mine] if name.startswith("last_") else source[:, mine]
     part.advantages[...] = whole.advantages[:, mine]
     part.returns[...] = whole.returns[:, mine]
     return part

@@ -88,8 +88,16 @@ def test_metrics_add_up(tmp_path: Path, family: str) -> None:
         ("ppo.epochs=2", "selfplay.shaping=0.5", "model.value_head=wdl", "ppo.ema_decay=0.5"),
         ("ppo.mirror=true", "ppo.ema_decay=0.9", "ppo.ema_kl=0.1"),
         ("evaluation.interval=1",),
+        ("selfplay.simulations=4", "selfplay.pool_share=0.5", "ppo.mirror=true"),
     ],
-    ids=["plain", "pool and average", "epochs and shaping", "mirror and KL", "with evaluations"],
+    ids=[
+        "plain",
+        "pool and average",
+        "epochs and shaping",
+        "mirror and KL",
+        "with evaluations",
+        "expert iteration",
+    ],
 )
 def test_a_resumed_run_is_the_same_bit_by_bit(
     tmp_path: Path, family: str, overrides: tuple[str, ...]

@@ -66,6 +66,7 @@ class Derivatives(NamedTuple):
 
     legal: npt.NDArray[np.uint16]  # [1024]
     reference: Floats  # [593]: log-probabilities by the averaged weights
+    log_probs: Floats  # [593]: derivative of the policy loss by the log-probability of each move
     accumulators: Floats  # [H]
     hidden: Floats  # [U]
     context: Floats  # [2 D]
@@ -76,6 +77,7 @@ class Derivatives(NamedTuple):
         """Allocate the arrays that belong to a workspace."""
         return cls(
             np.zeros(MOVE_BUFFER, dtype=np.uint16),
+            np.zeros_like(work.logits),
             np.zeros_like(work.logits),
             np.zeros_like(work.accumulators),
             np.zeros_like(work.hidden),
@@ -94,6 +96,8 @@ class Samples(NamedTuple):
     log_probs: Floats  # [S]: of the actions, when they were played
     returns: Floats  # [S]
     learns_policy: npt.NDArray[np.bool_]  # [S]
+    target_actions: npt.NDArray[np.uint16]  # [S, K]: moves of a search; K is 0 without one
+    target_probs: Floats  # [S, K]: of these moves; 0 beyond the last of them
     plugins: PluginRows  # of the samples [B]
 
 
@@ -175,18 +179,20 @@ def add_gradient(
         for j in range(len(scratch.context)):
             scratch.context[j] = ZERO
         if samples.learns_policy[sample]:
-            chosen = 0
-            while chosen < count - 1 and scratch.legal[chosen] != samples.actions[sample]:
-                chosen += 1
-            slope_chosen = _surrogate_slope(
-                work.logits[chosen] - samples.log_probs[sample],
-                samples.advantages[number],
-                settings,
-                sums,
-            )
-            _policy_backward(
-                weights, work, scratch, gradient, settings, count, chosen, slope_chosen
-            )
+            for k in range(count):
+                scratch.log_probs[k] = ZERO
+            if samples.target_actions.shape[1]:
+                total = _target_slopes(samples, sample, work, scratch, count, settings, sums)
+            else:
+                chosen = _index_of(samples.actions[sample], scratch.legal, count)
+                total = _surrogate_slope(
+                    work.logits[chosen] - samples.log_probs[sample],
+                    samples.advantages[number],
+                    settings,
+                    sums,
+                )
+                scratch.log_probs[chosen] = total
+            _policy_backward(weights, work, scratch, gradient, settings, count, total)
         _trunk_backward(weights, work, scratch, gradient, slope)
 
 
@@ -219,6 +225,37 @@ def _surrogate_slope(
     return float32(-settings.policy_scale * advantage * ratio)
 
 
+@jit_inner
+def _index_of(action: int, legal: Array, count: int) -> int:
+    index = 0
+    while index < count - 1 and legal[index] != action:
+        index += 1
+    return index
+
+
+@jit_inner
+def _target_slopes(
+    samples: Samples,
+    sample: int,
+    work: Workspace,
+    scratch: Derivatives,
+    count: int,
+    settings: LossSettings,
+    sums: Array,
+) -> float:
+    """Write derivatives of the cross-entropy of a target policy, and return their sum."""
+    total = ZERO
+    for target in range(samples.target_actions.shape[1]):
+        probability = samples.target_probs[sample, target]
+        if probability > ZERO:
+            k = _index_of(samples.target_actions[sample, target], scratch.legal, count)
+            slope = float32(-settings.policy_scale) * probability
+            scratch.log_probs[k] = slope
+            total += slope
+            sums[POLICY_LOSS] -= probability * work.logits[k]
+    return total
+
+
 @jit_math_caller
 def _policy_backward(
     weights: SparseWeights,
@@ -227,10 +264,12 @@ def _policy_backward(
     gradient: Gradient,
     settings: LossSettings,
     count: int,
-    chosen: int,
-    slope_chosen: float,
+    total: float,
 ) -> None:
-    """Add the derivatives of the moves' rows, and write those of the context into `scratch`."""
+    """Add the derivatives of the moves' rows, and write those of the context into `scratch`.
+
+    `total` is the sum of ``scratch.log_probs[:count]``.
+    """
     entropy, kl = ZERO, ZERO
     for k in range(count):
         log_prob, probability = work.logits[k], work.probabilities[k]
@@ -246,11 +285,10 @@ def _policy_backward(
     for k in range(count):
         stop = work.move_ends[k]
         log_prob, probability = work.logits[k], work.probabilities[k]
-        slope = probability * (entropy_weight * (log_prob + entropy) - slope_chosen)
+        slope = probability * (entropy_weight * (log_prob + entropy) - total)
         if settings.ema_kl_weight > 0.0:
             slope += kl_weight * probability * (log_prob - scratch.reference[k] - kl)
-        if k == chosen:
-            slope += slope_chosen
+        slope += scratch.log_probs[k]
         if abs(slope) >= negligible:
             _logit_backward(weights, work, scratch, gradient.values, slope, k)
             for index in range(start, stop):

@@ -78,6 +78,7 @@ class RingPlan(NamedTuple):
 
     plies: int
     games: int
+    targets: int
     slots: int
     free: tuple[int, ...]
     """Indices of the slots that may be filled at first."""
@@ -87,25 +88,31 @@ class SlotRing:
     """Slots of shared memory, each for one rollout of one worker's games."""
 
     def __init__(
-        self, plies: int, games: int, slots: int, block: SharedBlock | None = None
+        self,
+        plies: int,
+        games: int,
+        slots: int,
+        block: SharedBlock | None = None,
+        *,
+        targets: int = 0,
     ) -> None:
         """Create the slots, or with a `block` attach those of the parent process."""
-        self.plies, self.games, self.slots = plies, games, slots
-        size = experience_bytes(plies, games)
+        self.plies, self.games, self.targets, self.slots = plies, games, targets, slots
+        size = experience_bytes(plies, games, targets)
         self._block = block or SharedBlock.create(size * slots)
-        self._experiences = [
-            Experience(plies, games, self._block.memory[slot * size : (slot + 1) * size])
-            for slot in range(slots)
-        ]
+        memory = [self._block.memory[slot * size : (slot + 1) * size] for slot in range(slots)]
+        self._experiences = [Experience(plies, games, part, targets=targets) for part in memory]
 
     @classmethod
     def attach(cls, plan: RingPlan) -> Self:
         """Attach the slots of the parent process."""
-        return cls(plan.plies, plan.games, plan.slots, SharedBlock.attach(plan.block))
+        block = SharedBlock.attach(plan.block)
+        return cls(plan.plies, plan.games, plan.slots, block, targets=plan.targets)
 
     def plan(self, free: Sequence[int]) -> RingPlan:
         """Return what the worker needs to attach the ring; it may fill the slots `free`."""
-        return RingPlan(self._block.name, self.plies, self.games, self.slots, tuple(free))
+        sizes = (self.plies, self.games, self.targets, self.slots)
+        return RingPlan(self._block.name, *sizes, tuple(free))
 
     def __getitem__(self, slot: int) -> Experience:
         return self._experiences[slot]

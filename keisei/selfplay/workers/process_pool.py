@@ -179,7 +179,10 @@ class ParallelSelfPlay(WorkerPool):
 
     def new_ring(self) -> SlotRing:
         """Create the slots of one worker."""
-        return SlotRing(self._config.selfplay.rollout_plies, self._shares.games, self._slots)
+        settings = self._config.selfplay
+        return SlotRing(
+            settings.rollout_plies, self._shares.games, self._slots, targets=settings.num_targets
+        )
 
     def _send_all(self, kind: CommandKind, argument: int = 0) -> None:
         for worker in self._workers:

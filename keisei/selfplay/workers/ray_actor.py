@@ -38,6 +38,7 @@ class PackedChunk:
 
     plies: int
     games: int
+    targets: int
     data: npt.NDArray[np.uint8]
     """The arrays of the experience, in one block, which Ray carries without pickling."""
 
@@ -50,7 +51,7 @@ class PackedChunk:
     @property
     def experience(self) -> Experience:
         """The experience as a read-only view of `data`."""
-        return Experience(self.plies, self.games, self.data.data)
+        return Experience(self.plies, self.games, self.data.data, targets=self.targets)
 
 
 class ActorStatus(NamedTuple):
@@ -78,6 +79,7 @@ class RayWorker:
         self._number = number
         self._plies, self._games = plies, plan.games
         self._worker = SelfPlayWorker(plan)
+        self._targets = self._worker.config.selfplay.num_targets
         self._newest: WeightsMessage | None = None
         self._timer = SectionTimer()
         self._progress = self._played_plies = self._ended_games = 0
@@ -98,8 +100,9 @@ class RayWorker:
             weights = newest
         if weights.version != self._worker.version:
             self._worker.load_weights(unpack_weights(weights.messages), weights.version)
-        data = np.zeros(experience_bytes(self._plies, self._games), dtype=np.uint8)
-        experience = Experience(self._plies, self._games, data.data)
+        sizes = (self._plies, self._games, self._targets)
+        data = np.zeros(experience_bytes(*sizes), dtype=np.uint8)
+        experience = Experience(self._plies, self._games, data.data, targets=self._targets)
         self._timer.take()
         rollout = self._worker.play(experience, self._timer, on_ply=self._count_ply)
         self._played_plies += rollout.plies
@@ -111,6 +114,7 @@ class RayWorker:
             version=weights.version,
             plies=self._plies,
             games=self._games,
+            targets=self._targets,
             data=data,
             rollout=rollout,
             seconds=self._timer.take(),

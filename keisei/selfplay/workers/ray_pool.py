@@ -403,7 +403,8 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
         except (OSError, RuntimeError, ValueError) as error:
             raise KeiseiError(f"cannot join the Ray cluster at {address!r}: {error}") from error
     else:
-        chunk = experience_bytes(config.selfplay.rollout_plies, config.env.num_games)
+        settings = config.selfplay
+        chunk = experience_bytes(settings.rollout_plies, config.env.num_games, settings.num_targets)
         store = 2 * (config.parallel.max_lag + 2) * chunk + MIN_OBJECT_STORE
         try:
             ray.init(

@@ -78,7 +78,7 @@ class SelfPlayWorker:
     """Plays its games with the weights that were loaded last."""
 
     def __init__(self, plan: GamesPlan) -> None:
-        config = _worker_config(plan)
+        config = self.config = _worker_config(plan)
         self.network = make_network(config, config.device)
         self.version = -1
         """Version of the weights: the updates that went into them; negative before the first.

@@ -62,6 +62,8 @@ def random_samples(
         log_probs=old,
         returns=returns,
         learns_policy=learns_policy,
+        target_actions=np.zeros((number, 0), dtype=np.uint16),
+        target_probs=np.zeros((number, 0), dtype=np.float32),
         plugins=PluginRows(
             np.zeros((number, 0), dtype=np.int32), np.zeros((number, 0, 0), dtype=np.int32)
         ),
@@ -141,6 +143,36 @@ def test_all_derivatives_equal_those_of_torch(seed: int, rows: tuple[str, str]) 
     assert sums[EMA_KL] * scale == pytest.approx(terms.ema_kl.item(), rel=1e-5, abs=5e-6)
     assert sums[APPROX_KL] * scale == pytest.approx(terms.approx_kl.item(), rel=1e-4, abs=1e-6)
     assert sums[CLIPPED] * scale == pytest.approx(terms.clip_fraction.item())
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("seed", range(sample(3, 1)))
+def test_derivatives_of_a_target_policy_equal_those_of_torch(seed: int) -> None:
+    network, reference = small_network(seed=seed), small_network(seed=seed + 100)
+    positions = some_positions(sample(48, 4), seed=seed)
+    samples, targets = random_samples(network, positions, seed)
+    random = np.random.default_rng(seed)
+    number, width = positions.legal_actions.shape
+    policy = np.zeros((number, width), dtype=np.float32)
+    actions = np.zeros((number, 5), dtype=np.uint16)
+    probs = np.zeros((number, 5), dtype=np.float32)
+    for row, count in enumerate(positions.legal_counts.tolist()):
+        chosen = random.permutation(count)[: random.integers(1, 6)]
+        weights = random.dirichlet(np.ones(len(chosen))).astype(np.float32)
+        policy[row, chosen] = weights
+        actions[row, : len(chosen)] = positions.legal_actions[row, chosen]
+        probs[row, : len(chosen)] = weights
+    samples = samples._replace(target_actions=actions, target_probs=probs)
+    targets = targets._replace(policy=torch.from_numpy(policy).double())
+    settings = loss_settings(samples, LOSS)
+    found = kernel_gradient(network, reference, samples, settings)
+
+    oracle, averaged = TorchSparse(network.arrays), TorchSparse(reference.arrays)
+    terms = oracle.loss(rows_of(network, positions), targets, LOSS, averaged)
+    assert_same_gradient(found.values, oracle.gradient(terms.total))
+    scale = settings.policy_scale
+    assert found.sums[POLICY_LOSS] * scale == pytest.approx(terms.policy.item(), rel=1e-5)
+    assert found.sums[APPROX_KL] == terms.approx_kl.item() == 0.0
 
 
 @pytest.mark.kernels

@@ -87,7 +87,7 @@ class Running:
         self.play.sync_weights(network_of(self.config), self.version)
 
     def collect(self) -> tuple[Experience, RolloutStats]:
-        experience = Experience(self.config.selfplay.rollout_plies, self.config.env.num_games)
+        experience = experience_of(self.config)
         stats = self.play.collect(experience, SectionTimer())
         assert stats.plies == len(experience)
         self.seen += fingerprints(experience)
@@ -136,18 +136,32 @@ def test_workers_with_a_sparse_network_play_the_same_games_too() -> None:
         require_same_games(Running(config, play))
 
 
+def test_workers_search_as_one_process_does() -> None:
+    config = config_with("model.type=sparse", "selfplay.simulations=4")
+    with ParallelSelfPlay(config, workers=2) as play:
+        require_same_games(Running(config, play))
+
+
+def experience_of(config: AppConfig) -> Experience:
+    """Memory for a rollout."""
+    settings = config.selfplay
+    return Experience(settings.rollout_plies, config.env.num_games, targets=settings.num_targets)
+
+
 def require_same_games(running: Running) -> None:
     """Compare the games of workers with those of one process."""
     config = running.config
     alone = SelfPlay(config, network_of(config), games=8, threads=1)
     for _ in range(2):
-        expected = Experience(config.selfplay.rollout_plies, config.env.num_games)
+        expected = experience_of(config)
         expected_stats = alone.collect(expected, SectionTimer())
         experience, stats = running.update()
         assert fingerprints(experience) == fingerprints(expected)
         assert (experience.ends == expected.ends).all()
         assert np.allclose(experience.values, expected.values, atol=1e-5)
         assert np.allclose(experience.last_values, expected.last_values, atol=1e-5)
+        assert np.array_equal(experience.target_actions, expected.target_actions)
+        assert np.allclose(experience.target_probs, expected.target_probs, atol=1e-5)
         assert Counter(stats.outcomes) == Counter(expected_stats.outcomes)
 
 
