@@ -98,7 +98,7 @@ def test_a_run_with_workers(folder: Path) -> None:
 
 def test_a_network_is_exported_matched_and_run_as_an_engine(folder: Path) -> None:
     assert "tiny.keisei (" in works(folder, "export", "tiny", "--output", "tiny.keisei")
-    files = ("export", "tiny.keisei", "--half", "--output", "half.keisei")
+    files = ("export", "tiny.keisei", "--dtype", "int8", "--output", "half.keisei")
     assert "half.keisei (" in works(folder, *files)
     limits = ("--games", "2", "--ply-limit", "20", "--json")
     for players in (("tiny", "half.keisei"), ("tiny.keisei:search=2", "random")):

@@ -14,6 +14,14 @@ class Format(StrEnum):
     ONNX = "onnx"
 
 
+class Dtype(StrEnum):
+    """Types of weights; those of `keisei.network.network_file`, which takes time to import."""
+
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    INT8 = "int8"
+
+
 def export(
     model: Annotated[
         Path, typer.Argument(help="A run, by path or name, a checkpoint, or a .keisei file.")
@@ -30,9 +38,12 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", show_default="RUN@STEP.FORMAT here", help="File to write."),
     ] = None,
-    half: Annotated[
-        bool, typer.Option("--half", help="Round weights to float16: half the size (keisei only).")
-    ] = False,
+    dtype: Annotated[
+        Dtype,
+        typer.Option(
+            help="Weights in the file: float16 takes half of the size, int8 a quarter (keisei)."
+        ),
+    ] = Dtype.FLOAT32,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Export a trained network as one file, which plays without torch and without the run."""
@@ -74,10 +85,15 @@ def export(
         if target.suffix.lower() != f".{chosen}":
             raise KeiseiError(f"{target}: a file of the format {chosen} must end in .{chosen}")
         _require_free(target, force)
-        if half and chosen is not Format.KEISEI:
-            raise KeiseiError("--half is for the format keisei")
         write = resolve(exports[chosen], f"exporting a network of type {kind!r}")
-        data = write(network, half=True) if half else write(network)
+        if chosen is Format.KEISEI:
+            from keisei.network.network_file import WeightType
+
+            data = write(network, dtype=WeightType(dtype))
+        elif dtype is not Dtype.FLOAT32:
+            raise KeiseiError("--dtype is for the format keisei")
+        else:
+            data = write(network)
         write_atomically(target, data)
     typer.echo(f"{network.name} -> {target} ({len(data) / 1e6:.1f} MB)")
 

@@ -10,10 +10,13 @@ import io
 import json
 import math
 import stat
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -49,11 +52,26 @@ MAX_HEADER: Final = 1 << 20
 MAX_WEIGHT: Final = 1e4
 """Largest absolute weight: sums stay finite with it, and training never comes near it."""
 
-HALF_TOLERANCE: Final = 0.02
-"""Largest allowed difference of probabilities and values by rounding to float16."""
+TOLERANCE: Final = 0.02
+"""Allowed difference of probabilities and values by rounding: the largest one of all positions for
+float16, and for int8 the mean over positions."""
 
-_BYTES: Final = {"F32": 4, "F16": 2}
+TABLES: Final = ("position_table", "move_table")
+"""Arrays that can be int8: nearly all weights are in them."""
+
+SCALES: Final = "_scales"
+"""An int8 table has another array, its name with this suffix: the factor of each row."""
+
+_BYTES: Final = {"F32": 4, "F16": 2, "I8": 1}
 """Bytes per number of the types that weights may have."""
+
+
+class WeightType(StrEnum):
+    """How the weights are stored in a file."""
+
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    INT8 = "int8"
 
 
 class NetworkFileError(KeiseiError):
@@ -170,21 +188,23 @@ def group_facts(spec: RowSpec) -> tuple[GroupFacts, ...]:
     )
 
 
-def export_network_file(network: "StoredNetwork", *, half: bool = False) -> bytes:
+def export_network_file(
+    network: "StoredNetwork", *, dtype: WeightType = WeightType.FLOAT32
+) -> bytes:
     """Return a sparse network as the bytes of a network file.
 
     Args:
         network: the network.
-        half: whether weights are rounded to float16, which halves the file.
+        dtype: how weights are stored: float16 halves the file, int8 halves it again.
 
     Raises:
         NetworkFileError: The weights are not finite, or their rounding changes predictions.
     """
     weights = {name: np.ascontiguousarray(array) for name, array in network.weights.items()}
     _require_finite(weights)
-    if half:
-        weights = {name: array.astype(np.float16) for name, array in weights.items()}
-        _require_similar(network, weights)
+    if dtype is not WeightType.FLOAT32:
+        weights = _rounded(weights, dtype)
+        _require_similar(network, _restored(weights), dtype)
     data = _after_header(safetensors.numpy.save(weights))
     facts = network_facts(network, hashlib.sha256(data).hexdigest())
     contents: bytes = safetensors.numpy.save(weights, {METADATA: facts.model_dump_json()})
@@ -252,10 +272,7 @@ def parse_network_file(file: BinaryIO, size: int) -> NetworkFile:
         raise NetworkFileError("damaged: the SHA-256 of its weights differs")
     contents = start + header_bytes + data
     try:
-        weights = {
-            name: array.astype(np.float32)
-            for name, array in safetensors.numpy.load(contents).items()
-        }
+        weights = _restored(safetensors.numpy.load(contents))
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         raise NetworkFileError(f"not a valid safetensors file: {error}") from error
     _require_finite(weights)
@@ -274,14 +291,19 @@ def _parse_header(data: bytes) -> tuple[dict[str, Any], NetworkFacts]:
 
 def _checked_size(arrays: dict[str, Any], model: ModelConfig) -> int:
     """Compare the arrays of a header with those of the network; return the bytes they take."""
-    shapes = weight_shapes(model)
+    shapes: dict[str, tuple[int, ...]] = dict(weight_shapes(model))
+    for name in TABLES:
+        if name + SCALES in arrays:
+            shapes[name + SCALES] = shapes[name][:1]
     if arrays.keys() != shapes.keys():
         raise NetworkFileError("its arrays are not those of a sparse network")
     total = 0
     for name, shape in shapes.items():
         entry = arrays[name]
         if not isinstance(entry, dict) or entry.get("dtype") not in _BYTES:
-            raise NetworkFileError(f"{name}: weights must be float32 or float16")
+            raise NetworkFileError(f"{name}: weights must be float32, float16 or int8")
+        if (entry["dtype"] == "I8") != (name + SCALES in arrays):
+            raise NetworkFileError(f"{name}: int8 tables, and only they, have scales")
         if entry.get("shape") != list(shape):
             raise NetworkFileError(
                 f"{name}: shape {entry.get('shape')!s:.40}, the network needs {list(shape)}"
@@ -314,7 +336,30 @@ def _require_finite(weights: Weights) -> None:
             raise NetworkFileError(f"{name}: a weight is NaN, infinite or beyond {MAX_WEIGHT:,.0f}")
 
 
-def _require_similar(network: "StoredNetwork", rounded: Weights) -> None:
+def _rounded(weights: Weights, dtype: WeightType) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a file: weights as float16, the tables perhaps as int8 with scales."""
+    arrays: dict[str, npt.NDArray[Any]] = {
+        name: array.astype(np.float16) for name, array in weights.items()
+    }
+    if dtype is WeightType.INT8:
+        for name in TABLES:
+            scales = np.maximum(np.abs(weights[name]).max(axis=1), 1e-6) / 127.0
+            scales = scales.astype(np.float32)
+            arrays[name] = np.round(weights[name] / scales[:, None]).astype(np.int8)
+            arrays[name + SCALES] = scales
+    return arrays
+
+
+def _restored(arrays: Mapping[str, npt.NDArray[Any]]) -> Weights:
+    """Return the weights of the arrays of a file, as float32."""
+    weights = {name: array.astype(np.float32) for name, array in arrays.items()}
+    for name in TABLES:
+        if (scales := weights.pop(name + SCALES, None)) is not None:
+            weights[name] *= scales[:, None]
+    return weights
+
+
+def _require_similar(network: "StoredNetwork", rounded: Weights, dtype: WeightType) -> None:
     """Compare the predictions of a network and of its rounded weights on some positions."""
     model = SparseNetwork.new(network.config.model, network.spec, threads=1, seed=0)
     positions = VectorShogi(64, network.spec, opening_plies=40).observe()
@@ -323,14 +368,16 @@ def _require_similar(network: "StoredNetwork", rounded: Weights) -> None:
         model.load_weights(weights)
         predictions.append(model.predict(positions))
     exact, close = predictions
-    gap = max(
-        float(np.abs(np.exp(exact.log_probs) - np.exp(close.log_probs)).max()),
-        float(np.abs(exact.values - close.values).max()),
+    gaps = np.maximum(
+        np.abs(np.exp(exact.log_probs) - np.exp(close.log_probs)).max(axis=1),
+        np.abs(exact.values - close.values),
     )
-    if not gap <= HALF_TOLERANCE:
+    gap = float(gaps.mean() if dtype is WeightType.INT8 else gaps.max())
+    if not gap <= TOLERANCE:
+        how = "on average" if dtype is WeightType.INT8 else "up to"
         raise NetworkFileError(
-            f"{network.name}: rounded to float16 its predictions would differ by up to {gap:.2g}; "
-            "export it without --half"
+            f"{network.name}: rounded to {dtype} its predictions would differ by {how} {gap:.2g}; "
+            "export it as float32"
         )
 
 

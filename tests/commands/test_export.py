@@ -106,7 +106,7 @@ def test_the_suffix_of_the_file_names_the_format(sparse_run: Path, folder: Path)
 
 def test_a_file_is_exported_again(sparse_run: Path, folder: Path) -> None:
     invoke(export, str(sparse_run), "--output", "ours.keisei")
-    result = invoke(export, "ours.keisei", "--half")
+    result = invoke(export, "ours.keisei", "--dtype", "float16")
     assert result.stdout.startswith("ours@64.keisei -> ours@64.keisei (")
     whole, half = (folder / name for name in ("ours.keisei", "ours@64.keisei"))
     assert half.stat().st_size < 0.6 * whole.stat().st_size
@@ -116,7 +116,7 @@ def test_a_file_is_exported_again(sparse_run: Path, folder: Path) -> None:
     ("arguments", "message"),
     [
         (["--format", "keisei", "--output", "a.onnx"], r"a file of the format keisei must end in"),
-        (["--format", "onnx", "--half"], "--half is for the format keisei"),
+        (["--format", "onnx", "--dtype", "int8"], "--dtype is for the format keisei"),
     ],
 )
 def test_what_does_not_go_together(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from keisei.network.loading import device_config, load_network, open_network, re
 from keisei.network.network_file import (
     MAX_HEADER,
     NetworkFileError,
+    WeightType,
     export_network_file,
     parse_network_file,
     read_network_file,
@@ -124,12 +126,15 @@ def test_groups_that_were_left_out_stay_out(tmp_path: Path) -> None:
     load_network(path, threads=1).predictor.predict(VectorShogi(2).observe())
 
 
-def test_half_the_size_for_nearly_the_same_predictions(contents: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("dtype", "size"), [(WeightType.FLOAT16, 0.52), (WeightType.INT8, 0.33)])
+def test_a_smaller_file_for_nearly_the_same_predictions(
+    contents: bytes, tmp_path: Path, dtype: WeightType, size: float
+) -> None:
     stored = stored_sparse()
-    half = export_network_file(stored, half=True)
-    assert len(half) < 0.52 * len(contents)
-    path = tmp_path / "half.keisei"
-    path.write_bytes(half)
+    smaller = export_network_file(stored, dtype=dtype)
+    assert len(smaller) < size * len(contents)
+    path = tmp_path / "smaller.keisei"
+    path.write_bytes(smaller)
     positions = VectorShogi(32, opening_plies=30).observe()
     exact = stored.network(device_config("cpu", 1)).predict(positions)
     close = load_network(path, threads=1).predictor.predict(positions)
@@ -143,8 +148,36 @@ def test_rounding_that_changes_predictions_is_refused() -> None:
     stored.weights["position_bias"][0] = 9000.0
     stored.weights["value_bias"][0] = -9003.0
     assert export_network_file(stored)
-    with pytest.raises(NetworkFileError, match="export it without --half"):
-        export_network_file(stored, half=True)
+    for dtype in (WeightType.FLOAT16, WeightType.INT8):
+        with pytest.raises(NetworkFileError, match="export it as float32"):
+            export_network_file(stored, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("position_table", np.float32, "position_table: int8 tables, and only they, have scales"),
+        ("hidden_bias", np.int8, "hidden_bias: int8 tables, and only they, have scales"),
+        ("move_table_scales", None, "move_table: int8 tables, and only they, have scales"),
+        ("move_table_scales", np.nan, "move_table: a weight is NaN, infinite or"),
+        ("move_table_scales", 1e30, "move_table: a weight is NaN, infinite or"),
+    ],
+)
+def test_int8_tables_and_only_they_have_scales(name: str, array: Any, message: str) -> None:
+    small = export_network_file(stored_sparse(), dtype=WeightType.INT8)
+    arrays = safetensors.numpy.load(small)
+    if array is None:
+        del arrays[name]
+    elif isinstance(array, float):
+        arrays[name][3] = array
+    else:
+        arrays[name] = arrays[name].astype(array)
+    facts = facts_of(split(small)[0])
+    _, data = split(safetensors.numpy.save(arrays))
+    facts["weights_sha256"] = hashlib.sha256(data).hexdigest()
+    changed = safetensors.numpy.save(arrays, {"keisei": json.dumps(facts)})
+    with pytest.raises(NetworkFileError, match=message):
+        parse(changed)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])
@@ -231,7 +264,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "other numbers": (
         lambda data: with_header(data, lambda header: header["move_table"].update(dtype="I64")),
-        "move_table: weights must be float32 or float16",
+        "move_table: weights must be float32, float16 or int8",
     ),
     "an array less": (
         lambda data: with_header(data, lambda header: header.pop("hidden_bias")),
