@@ -26,6 +26,7 @@ from keisei.commands.evaluate import evaluate
 from keisei.commands.export import export
 from keisei.commands.ladder import ladder
 from keisei.commands.match import match
+from keisei.commands.models import models
 from keisei.commands.perft import perft
 from keisei.commands.play import play
 from keisei.commands.runs import runs
@@ -46,8 +47,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in (
-    train, play, usi, dashboard, runs, sweep, match, ladder, evaluate, export, describe, doctor,
-    perft, bench, show, convert, annotate,
+    train, play, usi, models, dashboard, runs, sweep, match, ladder, evaluate, export, describe,
+    doctor, perft, bench, show, convert, annotate,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

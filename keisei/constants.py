@@ -41,3 +41,6 @@ MAX_MOVE_NUMBER: Final = 30_000
 
 REPETITIONS_TO_END: Final = 4
 """The occurrence of a position that ends the game."""
+
+BUILTIN: Final = "builtin"
+"""Name of the network in the package."""

@@ -10,8 +10,12 @@ from keisei.commands.options import AsJson
 
 def bench(
     model: Annotated[
-        Path, typer.Argument(help="A run, by path or name, a checkpoint, or an exported file.")
-    ],
+        Path,
+        typer.Argument(
+            help="A run, by path or name, a checkpoint, an exported file, or builtin: the player "
+            "in the package."
+        ),
+    ] = Path("builtin"),
     nodes: Annotated[int, typer.Option(min=1, max=200_000, help="Nodes of each search.")] = 10_000,
     threads: Annotated[
         int | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keisei.commands.show import Style
+from keisei.constants import BUILTIN
 from keisei.errors import KeiseiError
 from keisei.run_files import RUNS
 
@@ -25,8 +26,9 @@ def play(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="Opponent: a run, checkpoint, .keisei or .onnx file, greedy, usi:COMMAND ... "
-            "If left out, choose on the page.",
+            help="Opponent: a run, checkpoint, .keisei or .onnx file, builtin, greedy, "
+            "usi:COMMAND ... If left out, the player in the package, or whom you choose on the "
+            "page.",
         ),
     ] = None,
     terminal: Annotated[
@@ -39,6 +41,10 @@ def play(
             help="Another player, in the same form as MODEL: watch the two play. Repeatable, to "
             "offer more players on the page; USI engines are started only if named here."
         ),
+    ] = None,
+    level: Annotated[
+        int | None,
+        typer.Option(min=1, max=10, help="Strength of a network: 1 for beginners, 10 all it has."),
     ] = None,
     temperature: Annotated[
         float | None,
@@ -66,13 +72,18 @@ def play(
     """Play against a trained network: on a board in the browser, or in the terminal."""
     from rich.console import Console
 
+    from keisei.levels import DEFAULT_LEVEL
     from keisei.web import is_installed, require_installed
 
     console = Console()
-    if temperature is not None and model is not None:
-        model = f"{model},temperature={temperature:g}"
+    if level is not None:
+        if temperature is not None:
+            raise KeiseiError("a level has its own temperature: give --level or --temperature")
+        model = f"{model or BUILTIN}:level={level}"
+    if temperature is not None:
+        model = f"{model or BUILTIN},temperature={temperature:g}"
     if not terminal and not is_installed():
-        if model is None or against:
+        if against:
             require_installed()
         console.print(
             "The board in the browser needs: python -m pip install 'keisei\\[web]'\n"
@@ -81,9 +92,8 @@ def play(
         )
         terminal = True
     if terminal:
-        if model is None:
-            raise KeiseiError("the terminal needs an opponent: keisei play --terminal RUN")
-        _play_in_terminal(model, color, style, sfen, seed, console)
+        opponent = model or f"{BUILTIN}:level={DEFAULT_LEVEL}"
+        _play_in_terminal(opponent, color, style, sfen, seed, console)
         return
 
     from keisei.shogi.types import Color

@@ -8,8 +8,12 @@ import typer
 
 def usi(
     model: Annotated[
-        Path, typer.Argument(help="A run, by path or name, a checkpoint, or an exported file.")
-    ],
+        Path,
+        typer.Argument(
+            help="A run, by path or name, a checkpoint, an exported file, or builtin: the player "
+            "in the package."
+        ),
+    ] = Path("builtin"),
     options: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Default of a USI option; repeatable."),
@@ -46,7 +50,7 @@ def usi(
         for chatty in ("numba", "matplotlib", "torch"):
             logging.getLogger(chatty).setLevel(logging.WARNING)
 
-    from keisei.network.loading import open_network
+    from keisei.network.loading import is_builtin, open_network
     from keisei.usi.engine import Engine
     from keisei.usi.usi_io import UsiWriter, read_lines
 
@@ -55,7 +59,7 @@ def usi(
         engine = Engine(
             open_network(model),  # before the first command: then GUIs expect quick replies
             UsiWriter(stdout),
-            name=model.stem,
+            name="" if is_builtin(model) else model.stem,
             settings=settings,
         )
         engine.run(read_lines(sys.stdin.fileno()))

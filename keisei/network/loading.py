@@ -5,7 +5,9 @@ Only the code that a network's type needs is imported, and nothing in a file can
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -16,6 +18,7 @@ from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.checkpoints.store import load_model_weights, playing_weights
 from keisei.config_schema import AppConfig, DeviceConfig
+from keisei.constants import BUILTIN
 from keisei.errors import CheckpointError, KeiseiError, ModelError, WeightsError
 from keisei.network.model_factory import ONNX_HINT, make_network, network_type, resolve
 from keisei.network.onnx.onnx_model import ONNX_SUFFIX, load_onnx
@@ -71,6 +74,9 @@ class StoredNetwork:
     suffix: str = ""
     """Last part of the name of a network that comes from a file."""
 
+    builtin: bool = False
+    """Whether it is the network in the package."""
+
     @property
     def spec(self) -> FeatureSpec:
         """Input planes."""
@@ -79,6 +85,8 @@ class StoredNetwork:
     @property
     def name(self) -> str:
         """Run and timestep, for people: ``quickstart@163840``."""
+        if self.builtin:
+            return BUILTIN
         return f"{self.run}@{self.timestep}{self.suffix}"
 
     @property
@@ -117,7 +125,7 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
     """Load the network of a run, a checkpoint, a network file or an ONNX file.
 
     Args:
-        path: of any of them, or the name of a run in ``runs``.
+        path: of any of them, the name of a run in ``runs``, or ``builtin``.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or ``auto``.
         threads: that compute on the CPU; 0: one for each core.
 
@@ -135,7 +143,7 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
             model.facts.ply_limit,
         )
     chosen = device_config(device, threads)
-    if is_network_file(path):
+    if is_network_file(path) or is_builtin(path):
         return read_network(path).loaded(chosen)
     return _newest_good(path, lambda checkpoint: _read(checkpoint).loaded(chosen))
 
@@ -159,11 +167,15 @@ def read_network(path: Path) -> StoredNetwork:
     """Read the weights of a network file, of a checkpoint, or of a run's newest good checkpoint.
 
     Args:
-        path: of a file, of a run, of one of its checkpoints, or the name of a run in ``runs``.
+        path: of a file, of a run, of one of its checkpoints, the name of a run in ``runs``, or
+            ``builtin``.
 
     Raises:
         KeiseiError: There is no network, or it is damaged; the message says why.
     """
+    if is_builtin(path):
+        with resources.as_file(builtin_file()) as file:
+            return replace(read_network(file), builtin=True)
     if is_network_file(path):
         from keisei.network.network_file import read_network_file
 
@@ -184,6 +196,16 @@ def device_config(device: str, threads: int) -> DeviceConfig:
 def is_onnx(path: Path) -> bool:
     """Return whether a path names an ONNX file."""
     return path.suffix.lower() == ONNX_SUFFIX and not path.is_dir()
+
+
+def is_builtin(path: Path) -> bool:
+    """Return whether a path is the name of the network in the package."""
+    return str(path) == BUILTIN
+
+
+def builtin_file() -> Traversable:
+    """Return the file of the network in the package."""
+    return resources.files("keisei.network").joinpath(f"{BUILTIN}{FILE_SUFFIX}")
 
 
 def is_network_file(path: Path) -> bool:

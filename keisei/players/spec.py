@@ -10,6 +10,8 @@ A spec is a kind with its main setting, then further settings as ``,name=value``
 | ``RUN``, ``RUN:policy`` | a run's network as its run measures it; ``temperature=T``, ``mate=N`` |
 | ``RUN:search=N`` | the same with a tree search of N simulations; ``mate=N`` plies at the root, |
 |  | ``temperature=T``: moves are drawn by their visits |
+| ``RUN:level=N`` | the same at one of ten levels of strength |
+| ``builtin`` | the network in the package, with the settings of a run: ``builtin:level=5`` |
 | ``frozen:NAME`` | a network in the package that never changes, for references of the rating |
 |  | scale; ``frozen:NAME:search=N`` and settings as those of a run |
 | ``FILE.keisei`` | the network of an exported file, with the settings of a run; or ``FILE.onnx`` |
@@ -30,6 +32,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
+from keisei.levels import LEVELS, MAX_LEVEL
 from keisei.network.loading import (
     FILE_SUFFIX,
     LoadedNetwork,
@@ -53,10 +56,12 @@ from keisei.usi.client import Limit, UsiSettings
 
 Value = TypeVar("Value")
 
-_NETWORK_SPEC: Final = re.compile(r"(?P<which>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)))?")
+_NETWORK_SPEC: Final = re.compile(
+    r"(?P<which>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)|level=(?P<level>[^:]*)))?"
+)
 _HELP: Final = (
     "a player is random, greedy, alphabeta:DEPTH, frozen:NAME, a run, checkpoint or exported file "
-    "with :policy or :search=N, or usi:COMMAND"
+    "with :policy, :search=N or :level=N, builtin, or usi:COMMAND"
 )
 
 DEFAULT_BYOYOMI: Final = 1000
@@ -219,11 +224,13 @@ def _load(spec: _Spec, path: Path, device: str, threads: int) -> LoadedNetwork:
 
 
 def _network(spec: _Spec, text: str, load: Callable[[str], LoadedNetwork]) -> Player:
-    """Make the player of ``WHICH``, ``WHICH:policy`` or ``WHICH:search=N``."""
+    """Make the player of ``WHICH``, with ``:policy``, ``:search=N`` or ``:level=N``."""
     match = _NETWORK_SPEC.fullmatch(text)
     if match is None:
         raise PlayerSpecError(f"{spec.text!r} is not a player; {_HELP}")
     network, simulations = load(match["which"]), match["simulations"]
+    if match["level"] is not None:
+        return _player_at_level(spec, network, match["level"])
     if simulations is None:
         return _policy_player(spec, network)
     return _search_player(spec, network, simulations)
@@ -262,6 +269,32 @@ def _search_player(spec: _Spec, network: LoadedNetwork, simulations: str) -> Pla
         int(simulations),
         name=network.name + suffix,
         identity=f"{network.identity}{suffix},v{SEARCH_VERSION}",
+        mate_plies=mate_plies,
+        temperature=temperature,
+    )
+
+
+def _player_at_level(spec: _Spec, network: LoadedNetwork, number: str) -> Player:
+    if not number.isdecimal() or int(number) not in LEVELS:
+        raise PlayerSpecError(f"{spec.text}: level={number}; it must be from 1 to {MAX_LEVEL}")
+    spec.require_empty("none with a level")
+    simulations, temperature, mate_plies = LEVELS[int(number)]
+    name = f"{network.name}:level={int(number)}"
+    if simulations == 0:
+        identity = f"{network.identity}:policy,temperature={temperature:g},mate={mate_plies}"
+        return PolicyPlayer(
+            network.predictor,
+            name=name,
+            identity=identity,
+            temperature=temperature,
+            mate_plies=mate_plies,
+        )
+    manner = f":search={simulations},temperature={temperature:g},mate={mate_plies}"
+    return SearchPlayer(
+        network.predictor,
+        simulations,
+        name=name,
+        identity=f"{network.identity}{manner},v{SEARCH_VERSION}",
         mate_plies=mate_plies,
         temperature=temperature,
     )

@@ -173,8 +173,8 @@ class Job:
     """
 
     def __init__(self, limits: SearchLimits, settings: Settings) -> None:
-        self.settings = settings
-        """The options at the time of the command."""
+        self.settings = settings.at_level()
+        """The options at the time of the command, at the level that one of them sets."""
 
         self._changed = Condition()
         self._limits = limits

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
+from keisei.levels import LEVELS, MAX_LEVEL
 from keisei.shogi.rules import DeclarationRule
 
 UNLIMITED_SIMULATIONS: Final = -1
@@ -25,6 +26,7 @@ class OptionError(KeiseiError, ValueError):
 class Settings:
     """Values of all options."""
 
+    level: int = MAX_LEVEL
     simulations: int = UNLIMITED_SIMULATIONS
     temperature: int = 0
     threads: int = 1
@@ -37,6 +39,8 @@ class Settings:
     max_moves: int = 0
     seed: int = 0
     ponder: bool = False
+    mate_plies: int | None = None
+    """Longest mate that is played by rule, in plies; None: as usual. Not an option of its own."""
 
     def with_option(self, name: str, value: str) -> "Settings":
         """Return the settings with one option changed; its name is case-insensitive."""
@@ -46,6 +50,18 @@ class Settings:
             raise OptionError(f"unknown option {name!r}; the options are {known}")
         changes: dict[str, Any] = {option.field: option.read(value)}
         return replace(self, **changes)
+
+    def at_level(self) -> "Settings":
+        """Return the settings that the level stands for; the highest one changes nothing."""
+        if self.level == MAX_LEVEL:
+            return self
+        simulations, temperature, mate_plies = LEVELS[self.level]
+        return replace(
+            self,
+            simulations=simulations,
+            temperature=round(100 * temperature),
+            mate_plies=mate_plies,
+        )
 
     def announcements(self) -> list[str]:
         """Return the ``option`` lines, with these values as defaults."""
@@ -105,6 +121,7 @@ class Option(NamedTuple):
 
 
 OPTIONS: Final = (
+    Option("Level", "level", (1, MAX_LEVEL)),
     Option("Simulations", "simulations", (-1, 10_000_000)),
     Option("Temperature", "temperature", (0, 1_000)),
     Option("Threads", "threads", (1, 512)),

@@ -204,6 +204,8 @@ class Thinker:
     def _short_mate(self, game: ShogiGame, settings: Settings) -> list[Move]:
         assert self._loaded is not None
         plies = MATE_PLIES if settings.simulations else self._loaded.mate_plies
+        if settings.mate_plies is not None:
+            plies = settings.mate_plies
         return MateSearch(plies).line(game) if plies else []
 
     def _search_tree(

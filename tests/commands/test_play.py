@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from keisei.cli import app
 from keisei.errors import KeiseiError
+from keisei.levels import DEFAULT_LEVEL
 from keisei.shogi.types import Color
 from keisei.web import server
 from keisei.web.play import pages
@@ -49,7 +50,17 @@ def test_nobody_is_named(served: list[tuple[PlaySettings, dict[str, Any]]]) -> N
     invoke()
     settings = served[0][0]
     assert settings.model is None
-    assert settings.first_game().players == {Color.BLACK: PERSON, Color.WHITE: PERSON}
+    assert settings.first_game().players == {
+        Color.BLACK: PERSON, Color.WHITE: PlayerChoice("builtin"),
+    }  # fmt: skip
+
+
+def test_a_level(served: list[tuple[PlaySettings, dict[str, Any]]]) -> None:
+    invoke("--level", "3")
+    invoke("first", "--level", "10")
+    assert [settings.model for settings, _ in served] == ["builtin:level=3", "first:level=10"]
+    with pytest.raises(KeiseiError, match="a level has its own temperature"):
+        invoke("--level", "3", "--temperature", "1")
 
 
 def test_watching_two(served: list[tuple[PlaySettings, dict[str, Any]]]) -> None:
@@ -75,15 +86,18 @@ def test_without_the_extra_the_terminal_is_used_and_the_extra_named() -> None:
 
 
 @pytest.mark.usefixtures("bare")
-@pytest.mark.parametrize("arguments", [(), ("random", "--against", "greedy")])
-def test_without_the_extra_there_is_nobody_to_choose(arguments: tuple[str, ...]) -> None:
+def test_without_the_extra_two_players_cannot_be_watched() -> None:
     with pytest.raises(KeiseiError, match=r"pip install 'keisei\[web\]'"):
-        invoke(*arguments)
+        invoke("random", "--against", "greedy")
 
 
-def test_the_terminal_needs_a_name() -> None:
-    with pytest.raises(KeiseiError, match="keisei play --terminal RUN"):
-        invoke("--terminal")
+@pytest.mark.parametrize("arguments", [("--terminal",), ("--terminal", "--level", "2")])
+def test_the_player_in_the_package_is_the_opponent_unless_another_is_named(
+    arguments: tuple[str, ...],
+) -> None:
+    output = invoke(*arguments, typed="7g7f\nquit\n")
+    level = arguments[-1] if len(arguments) > 1 else str(DEFAULT_LEVEL)
+    assert f"builtin:level={level}" in output
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,34 @@ def test_networks_in_the_package() -> None:
         make_player("frozen:nothing")
 
 
+def test_the_player_in_the_package_has_levels() -> None:
+    specs = ["builtin", "builtin:search=2", "builtin:level=1", "builtin:level=6"]
+    with open_players(specs, threads=1) as players:
+        assert [player.name for player in players] == specs
+        assert [type(player) for player in players] == [
+            PolicyPlayer, SearchPlayer, PolicyPlayer, SearchPlayer,
+        ]  # fmt: skip
+        assert len({player.identity for player in players}) == 4
+        env = VectorShogi(2, seed=1)
+        for player in players:
+            chosen = player.choose(env, np.array([0, 1]), np.random.default_rng(0))
+            assert (chosen < env.legal_counts).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("builtin:level=0", "level=0; it must be from 1 to 10"),
+        ("builtin:level=11", "level=11; it must be from 1 to 10"),
+        ("builtin:level=high", "level=high; it must be from 1 to 10"),
+        ("builtin:level=3,temperature=1", "no setting temperature; there is none with a level"),
+    ],
+)
+def test_levels_that_do_not_exist(spec: str, message: str) -> None:
+    with pytest.raises(PlayerSpecError, match=message):
+        make_player(spec, threads=1)
+
+
 @pytest.fixture(scope="module")
 def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("files") / "mine.onnx"

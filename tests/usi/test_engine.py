@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from keisei.errors import KeiseiError
+from keisei.levels import LEVELS
 from keisei.network.loading import LoadedNetwork
 from keisei.network.predictor import Predictor
 from keisei.search.game_search import GameSearch
@@ -132,6 +133,20 @@ def test_temperature_varies_the_moves_and_a_seed_repeats_them() -> None:
     assert len(set(moves(1))) > 2
     assert moves(1) == moves(1)
     assert moves(1) != moves(2)
+
+
+def test_levels_limit_thought_and_leave_the_clock_alone() -> None:
+    """Level 1 plays by its policy with much chance and overlooks mates, level 10 does not."""
+    mate = "position sfen 4k4/9/4P4/9/9/9/9/9/4K4 b G2r2b3g4s4n4l17p 1"
+    with Gui(settings=Settings(level=1, seed=1)) as gui:
+        go = "go btime 600000 wtime 600000 byoyomi 60000"
+        assert len({gui.best_move("position startpos", go) for _ in range(8)}) > 3
+        assert {gui.best_move(mate, go) for _ in range(8)} != {"G*5b"}
+        gui.send("setoption name Level value 6", "position startpos", go)
+        assert f" nodes {LEVELS[6].simulations} " in gui.until("bestmove")[-2]
+        assert gui.best_move(mate, go) == "G*5b"
+        assert gui.best_move("setoption name Level value 10", mate, "go nodes 5") == "G*5b"
+    assert Settings(simulations=7).at_level().simulations == 7
 
 
 def test_only_the_moves_that_are_asked_for_are_searched() -> None:

@@ -7,7 +7,7 @@ only runs below one directory and the players named on the command line can be l
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -15,14 +15,16 @@ from typing import Final, NamedTuple
 
 from keisei import run_files
 from keisei.checkpoints.rotation import list_checkpoints
+from keisei.constants import BUILTIN
 from keisei.errors import KeiseiError
+from keisei.levels import DEFAULT_LEVEL, LEVELS
 from keisei.play.session import BOTH_SIDES
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.types import Color
 
 
-class Level(NamedTuple):
+class StrengthStop(NamedTuple):
     """A stop of the strength slider."""
 
     label: str
@@ -31,24 +33,18 @@ class Level(NamedTuple):
 
 
 BOTS: Final = (
-    Level("random moves", "random"),
-    Level("captures what it can", "greedy"),
-    Level("1 ply ahead", "alphabeta:1"),
-    Level("2 plies ahead", "alphabeta:2"),
-    Level("3 plies ahead", "alphabeta:3"),
-    Level("4 plies ahead", "alphabeta:4"),
+    StrengthStop("random moves", "random"),
+    StrengthStop("captures what it can", "greedy"),
+    StrengthStop("1 ply ahead", "alphabeta:1"),
+    StrengthStop("2 plies ahead", "alphabeta:2"),
+    StrengthStop("3 plies ahead", "alphabeta:3"),
+    StrengthStop("4 plies ahead", "alphabeta:4"),
 )
-NETWORK_LEVELS: Final = (
-    Level("temperature 1", ":policy,temperature=1"),
-    Level("temperature 0.5", ":policy,temperature=0.5"),
-    Level("temperature 0.25", ":policy,temperature=0.25"),
-    Level("as evaluated in its run", ""),
-    *(Level(f"{n} simulations", f":search={n}") for n in (16, 32, 64, 128, 256, 512, 1024)),
-)
-_DEFAULT_NETWORK_LEVEL: Final = 3
+NETWORK_LEVELS: Final = tuple(StrengthStop(f"level {n}", f":level={n}") for n in LEVELS)
+_DEFAULT_NETWORK_LEVEL: Final = DEFAULT_LEVEL - 1
 _DEFAULT_BOT_LEVEL: Final = 1
-_MODE: Final = re.compile(r":(policy|search=[^:]*)$")
-_BOT_KINDS: Final = ("random", "greedy", "alphabeta", "usi")
+_MODE: Final = re.compile(r":(policy|(search|level)=[^:]*)$")
+_BOT_KINDS: Final = ("random", "greedy", "alphabeta", "frozen", "usi")
 
 
 class PlayerChoice(NamedTuple):
@@ -97,7 +93,7 @@ class CatalogueEntry:
     spec: str
     """Spec for `keisei.players.spec`, to which the spec of a level is appended."""
 
-    levels: tuple[Level, ...] = ()
+    levels: tuple[StrengthStop, ...] = ()
     """Weakest first; empty if the strength is fixed."""
 
     default_level: int = 0
@@ -114,10 +110,16 @@ class CatalogueEntry:
         chosen = self.level(level)
         return f"{self.label} ({chosen.label})" if self.spec else chosen.spec
 
-    def level(self, number: int | None = None) -> Level:
+    def level(self, number: int | None = None) -> StrengthStop:
         """Return the stop of the slider nearest to a number; the default one for None."""
         number = self.default_level if number is None else number
         return self.levels[max(0, min(number, len(self.levels) - 1))]
+
+
+BUILTIN_ENTRY: Final = CatalogueEntry(
+    BUILTIN, "Keisei", BUILTIN, NETWORK_LEVELS, _DEFAULT_NETWORK_LEVEL, is_network=True
+)
+"""The player in the package."""
 
 
 class Catalogue:
@@ -134,11 +136,14 @@ class Catalogue:
         self._named = tuple(_named_entry(spec) for spec in dict.fromkeys(named))
 
     def entries(self) -> list[CatalogueEntry]:
-        """Return the players as of now: those of the command line, runs (newest first), bots."""
+        """Return the players as of now.
+
+        Those of the command line, the one in the package, runs (newest first), bots.
+        """
         bots = CatalogueEntry("bots", "Bots", "", BOTS, _DEFAULT_BOT_LEVEL)
         named_specs = {entry.spec for entry in self._named}
-        runs = [entry for entry in self._run_entries() if entry.spec not in named_specs]
-        return [*self._named, *runs, bots]
+        others = [BUILTIN_ENTRY, *self._run_entries()]
+        return [*self._named, *(entry for entry in others if entry.spec not in named_specs), bots]
 
     def find(self, key: str) -> CatalogueEntry:
         """Return the player with a key.
@@ -176,13 +181,13 @@ def require_existing(spec: str) -> None:
         KeiseiError: It does not exist.
     """
     head = spec.partition(",")[0]
-    if head.partition(":")[0] in _BOT_KINDS:
+    if head.partition(":")[0] in (*_BOT_KINDS, BUILTIN):
         return
     path = Path(_MODE.sub("", head))
     if not any(place.exists() for place in run_files.run_places(path)):
         raise KeiseiError(
             f"there is no run or checkpoint {path}, and it is not one of the other players: "
-            "random, greedy, alphabeta:DEPTH or usi:COMMAND"
+            "builtin, random, greedy, alphabeta:DEPTH or usi:COMMAND"
         )
 
 
@@ -194,6 +199,8 @@ def _named_entry(spec: str) -> CatalogueEntry:
         return CatalogueEntry(key, spec, spec)
     if head != spec or _MODE.search(head) is not None:
         return CatalogueEntry(key, spec, spec, is_network=True)
+    if spec == BUILTIN:
+        return replace(BUILTIN_ENTRY, key=key)
     return _network_entry(key, Path(spec).name or spec, spec)
 
 

@@ -9,7 +9,14 @@ from keisei.play.session import GameSession
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
-from keisei.web.play.catalogue import PERSON, Catalogue, GameSetup, PlayerChoice, require_existing
+from keisei.web.play.catalogue import (
+    BUILTIN_ENTRY,
+    PERSON,
+    Catalogue,
+    GameSetup,
+    PlayerChoice,
+    require_existing,
+)
 from keisei.web.play.game_room import GameRoom, Lobby
 from keisei.web.server import LOOPBACK, serve
 
@@ -22,7 +29,7 @@ class PlaySettings:
     """Directory that holds the runs to choose from."""
 
     model: str | None = None
-    """Spec of the opponent; None: the page asks for one."""
+    """Spec of the opponent; None: the player in the package, if the page's visitor agrees."""
 
     others: tuple[str, ...] = ()
     """Specs of further players to choose from."""
@@ -39,9 +46,8 @@ class PlaySettings:
 
     def first_game(self) -> GameSetup:
         """Return the setup with which a new page begins."""
-        if self.model is None:
-            return GameSetup(start=self.start)
-        model = PlayerChoice(f"named:{self.model}")
+        key = BUILTIN_ENTRY.key if self.model is None else f"named:{self.model}"
+        model = PlayerChoice(key)
         other = PlayerChoice(f"named:{self.others[0]}") if self.watch else PERSON
         if self.watch or self.color is Color.WHITE:
             return GameSetup(black=model, white=other, start=self.start)

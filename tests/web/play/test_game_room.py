@@ -10,6 +10,7 @@ import pytest
 
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.errors import KeiseiError
+from keisei.levels import DEFAULT_LEVEL
 from keisei.play.session import End, GameSession
 from keisei.run_files import CHECKPOINTS
 from keisei.shogi.game import ShogiGame
@@ -56,15 +57,15 @@ def page() -> None:
 
 def test_runs_and_their_checkpoints_and_bots_can_be_chosen(catalogue: Catalogue) -> None:
     entries = catalogue.entries()
-    assert [entry.label for entry in entries] == ["tiny", "tiny, 64 plies", "Bots"]
-    assert [entry.is_network for entry in entries] == [True, True, False]
+    assert [entry.label for entry in entries] == ["Keisei", "tiny", "tiny, 64 plies", "Bots"]
+    assert [entry.is_network for entry in entries] == [True, True, True, False]
 
 
 def test_levels_are_player_specs(catalogue: Catalogue, runs: Path) -> None:
-    tiny, _, bots = catalogue.entries()
-    assert tiny.player_spec() == str(runs / "tiny"), "as evaluated in its run"
-    assert tiny.player_spec(0) == f"{runs / 'tiny'}:policy,temperature=1"
-    assert tiny.player_spec(99) == f"{runs / 'tiny'}:search=1024"
+    builtin, tiny, _, bots = catalogue.entries()
+    assert tiny.player_spec() == f"{runs / 'tiny'}:level={DEFAULT_LEVEL}"
+    assert tiny.player_spec(0) == f"{runs / 'tiny'}:level=1"
+    assert builtin.player_spec(99) == "builtin:level=10"
     assert bots.player_spec() == "greedy"
     assert [bots.player_spec(level) for level in range(len(BOTS))] == [bot.spec for bot in BOTS]
 
@@ -87,21 +88,22 @@ def test_links_that_lead_out_of_the_runs_are_not_followed(runs: Path, tmp_path: 
     inside = tmp_path / "inside"
     inside.mkdir()
     (inside / "link").symlink_to(runs / "tiny", target_is_directory=True)
-    assert [entry.label for entry in Catalogue(inside).entries()] == ["Bots"]
+    assert [entry.label for entry in Catalogue(inside).entries()] == ["Keisei", "Bots"]
     assert "tiny" in [entry.label for entry in Catalogue(runs).entries()]
 
 
 def test_players_of_the_command_line_come_first(runs: Path) -> None:
     specs = [str(runs / "tiny"), "alphabeta:2", f"{runs / 'tiny'}:search=4", "usi:some engine"]
     entries = Catalogue(runs / "none", specs).entries()
-    assert [entry.spec for entry in entries] == [*specs, ""]
-    assert [bool(entry.levels) for entry in entries] == [True, False, False, False, True]
-    assert [entry.is_network for entry in entries] == [True, False, True, False, False]
+    assert [entry.spec for entry in entries] == [*specs, "builtin", ""]
+    assert [bool(entry.levels) for entry in entries] == [True, False, False, False, True, True]
+    assert [entry.is_network for entry in entries] == [True, False, True, False, True, False]
     assert entries[0].levels is NETWORK_LEVELS
 
 
 def test_a_model_that_is_not_there_is_redraws_before_anything_is_loaded(runs: Path) -> None:
-    for spec in ("random", "alphabeta:2", "usi:x", str(runs / "tiny"), f"{runs / 'tiny'}:search=8"):
+    for spec in ("random", "alphabeta:2", "usi:x", "builtin", "builtin:level=3", str(runs / "tiny"),
+                 f"{runs / 'tiny'}:search=8"):  # fmt: skip
         require_existing(spec)
     with pytest.raises(KeiseiError, match=r"there is no run or checkpoint nowhere, and"):
         require_existing("nowhere:policy,temperature=1")
@@ -122,7 +124,7 @@ def test_runs_that_cannot_be_read_hide_no_others(
 
     monkeypatch.setattr("keisei.web.play.catalogue.list_checkpoints", list_while_it_goes)
     labels = [entry.label for entry in Catalogue(tmp_path).entries()]
-    assert labels == ["good", "good, 64 plies", "Bots"]
+    assert labels == ["Keisei", "good", "good, 64 plies", "Bots"]
 
 
 # ---- playing ----
@@ -264,7 +266,7 @@ def test_a_game_continues_when_training_deletes_the_checkpoint(runs: Path, tmp_p
     async def story() -> None:
         shutil.copytree(runs / "tiny", tmp_path / "tiny")
         catalogue = Catalogue(tmp_path)
-        older = catalogue.entries()[1]
+        older = next(e for e in catalogue.entries() if e.label == "tiny, 64 plies")
         room = GameRoom(catalogue, GameSetup(white=PlayerChoice(older.key)), analyst=older.key)
         watched(room)
         room.move("7g7f")
@@ -276,7 +278,7 @@ def test_a_game_continues_when_training_deletes_the_checkpoint(runs: Path, tmp_p
         assert (room.session.length, room.problem, room.analyst) == (4, "", older.key)
         assert room.entry(older.key) == older
         room.change_player(Color.WHITE, PlayerChoice(older.key, 0))
-        assert room.session.name(Color.WHITE) == "tiny, 64 plies (temperature 1)"
+        assert room.session.name(Color.WHITE) == "tiny, 64 plies (level 1)"
         room.move("2f2e")
         await room.settled()
         assert room.paused, "this needs the file"
