@@ -15,6 +15,8 @@ from keisei.errors import KeiseiError
 
 if TYPE_CHECKING:  # readers of journals import `Progress`, and need neither Numba nor pydantic
     from keisei.config_schema import AppConfig
+    from keisei.evaluation.calibration import Calibration
+    from keisei.evaluation.measure import Measurement
     from keisei.evaluation.placing import Placement
     from keisei.evaluation.score import Score
     from keisei.shogi.game import ShogiGame
@@ -119,6 +121,20 @@ class EvaluationEnd:
 
     games: "tuple[GameRecord, ...]" = field(default=())
     """Sample games."""
+
+    calibration: "Calibration | None" = None
+    """How good the network's values are."""
+
+    @classmethod
+    def of(cls, progress: Progress, measurement: "Measurement") -> "EvaluationEnd":
+        """Make the event of a measurement."""
+        return cls(
+            progress,
+            measurement.scores,
+            measurement.placement,
+            measurement.records,
+            measurement.calibration,
+        )
 
 
 @dataclass(frozen=True)

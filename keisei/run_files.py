@@ -32,6 +32,9 @@ STRENGTH: Final = "strength.json"
 ELO_PLOT: Final = "plots/elo.png"
 """Plot of the ratings in `STRENGTH`."""
 
+CALIBRATION: Final = "calibration.json"
+"""How good the network's values are: see `keisei.evaluation.calibration`."""
+
 REPORT: Final = "report.html"
 """Report of the run on one page."""
 

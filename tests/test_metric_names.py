@@ -35,7 +35,8 @@ def pattern_of(name: str) -> str:
 
 def test_every_metric_is_explained() -> None:
     evaluation = fake_evaluation(1, 10, games=0)
-    found = {*fake_metrics(1, 10), *evaluation_metrics(evaluation.scores, evaluation.placement)}
+    measured = (evaluation.scores, evaluation.placement, evaluation.calibration)
+    found = {*fake_metrics(1, 10), *evaluation_metrics(*measured)}
     assert {pattern_of(name) for name in found} == set(names.MEANINGS)
 
 

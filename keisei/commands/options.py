@@ -59,7 +59,7 @@ TRAIN_FLAGS: Final = (
 
 Config = Annotated[
     str | None,
-    typer.Option("--config", help="YAML file, or recipe: quickstart, laptop, gpu."),
+    typer.Option("--config", help="YAML file, or recipe: quickstart, laptop, overnight, gpu."),
 ]
 Settings = Annotated[
     list[str] | None,

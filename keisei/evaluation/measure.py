@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from keisei.config_schema import AppConfig
+from keisei.evaluation.calibration import Calibration, measure_calibration
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.placing import Placement, PlacingSettings, place_player
 from keisei.evaluation.results import Conditions
@@ -26,6 +27,9 @@ class Measurement(NamedTuple):
 
     placement: Placement | None
     """Rating on the scale; None if it was not asked for."""
+
+    calibration: Calibration
+    """How good its values are."""
 
     records: tuple[GameRecord, ...]
     """Some games against each opponent."""
@@ -103,4 +107,5 @@ def measure(
             threads=network.threads,
             known=known,
         ).placement
-    return Measurement(scores, placement, tuple(records))
+    calibration = measure_calibration(network, config, seed=seed)
+    return Measurement(scores, placement, calibration, tuple(records))

@@ -20,6 +20,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from keisei.evaluation.calibration import Calibration
 from keisei.evaluation.measure import Measurement
 from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
@@ -87,6 +88,7 @@ class Answer(_Message):
 
     scores: dict[str, Score]
     placement: Placement | None
+    calibration: Calibration
     games: tuple[GameMessage, ...]
 
     @classmethod
@@ -95,6 +97,7 @@ class Answer(_Message):
         return cls(
             scores=measurement.scores,
             placement=measurement.placement,
+            calibration=measurement.calibration,
             games=tuple(GameMessage.of(record) for record in measurement.records),
         )
 
@@ -102,7 +105,7 @@ class Answer(_Message):
     def measurement(self) -> Measurement:
         """The measurement that was sent."""
         records = tuple(game.record for game in self.games)
-        return Measurement(self.scores, self.placement, records)
+        return Measurement(self.scores, self.placement, self.calibration, records)
 
 
 NICENESS: Final = 10

@@ -22,12 +22,14 @@ from keisei.metric_names import (
     ELO_HIGH,
     ELO_LOW,
     EVALUATION_PREFIX,
+    VALUE_LOG_LOSS,
     evaluation_metric,
     finite,
 )
 from keisei.system import read_bytes, write_atomically
 
 if TYPE_CHECKING:
+    from keisei.evaluation.calibration import Calibration
     from keisei.evaluation.placing import Placement
     from keisei.evaluation.score import Score
 
@@ -297,10 +299,14 @@ class EloEstimate(NamedTuple):
 
 
 def evaluation_metrics(
-    scores: "Mapping[str, Score]", placement: "Placement | None" = None
+    scores: "Mapping[str, Score]",
+    placement: "Placement | None" = None,
+    calibration: "Calibration | None" = None,
 ) -> dict[str, float]:
     """Return the metrics of an evaluation by name; opponents without games are left out."""
     metrics: dict[str, float] = {}
+    if calibration is not None:
+        metrics[VALUE_LOG_LOSS] = calibration.log_loss
     if placement is not None:
         metrics |= {ELO: placement.rating, ELO_LOW: placement.low, ELO_HIGH: placement.high}
     for opponent, score in scores.items():

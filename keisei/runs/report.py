@@ -12,9 +12,12 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+
 from keisei import __version__, run_files
 from keisei import metric_names as names
 from keisei.errors import KeiseiError
+from keisei.evaluation.calibration import Calibration
 from keisei.evaluation.measure import manner_of_play
 from keisei.formats import (
     NOTHING,
@@ -29,7 +32,7 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import load_game
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.render.svg import board_svg
-from keisei.system import write_atomically
+from keisei.system import FileAccessError, read_bytes, write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -330,7 +333,7 @@ def write_report(run_directory: Path) -> Path:
         name=run_directory.name,
         config=config,
         history=history,
-        pictures=_draw(history, run_directory / run_files.PLOTS),
+        pictures=_draw(history, run_directory),
         sample=_sample(run_directory, games),
         games=games[:MAX_GAMES],
     )
@@ -339,19 +342,40 @@ def write_report(run_directory: Path) -> Path:
     return path
 
 
-def _draw(history: History, directory: Path) -> tuple[Picture, ...]:
-    from keisei.runs.run_plots import PLOTS, png
+def _draw(history: History, run_directory: Path) -> tuple[Picture, ...]:
+    from keisei.runs.run_plots import PLOTS, draw_calibration, png
 
     pictures = []
     for plot in PLOTS:
-        figure = plot.draw(history)
-        if figure is None:
-            continue
-        picture = Picture(plot.name, plot.title, plot.caption, png(figure))
+        if (figure := plot.draw(history)) is not None:
+            pictures.append(Picture(plot.name, plot.title, plot.caption, png(figure)))
+    if (calibration := _calibration(run_directory)) is not None:
+        pictures.append(
+            Picture(
+                "calibration",
+                "Are its values right?",
+                "New games of the network against itself: positions by the score that it expected, "
+                "and what they scored. On the dashed line both are equal.",
+                png(draw_calibration(calibration)),
+            )
+        )
+    directory = run_directory / run_files.PLOTS
+    for picture in pictures:
         directory.mkdir(exist_ok=True)
-        write_atomically(directory / f"{plot.name}.png", picture.png)
-        pictures.append(picture)
+        write_atomically(directory / f"{picture.name}.png", picture.png)
     return tuple(pictures)
+
+
+def _calibration(run_directory: Path) -> Calibration | None:
+    """Read ``calibration.json``; None if there is none, or none that can be read."""
+    path = run_directory / run_files.CALIBRATION
+    try:
+        return TypeAdapter(Calibration).validate_json(read_bytes(path))
+    except FileAccessError:
+        return None
+    except ValidationError:
+        logger.warning("%s is left out of the report: it is damaged", path)
+        return None
 
 
 def _game_files(run_directory: Path) -> tuple[str, ...]:

@@ -9,13 +9,15 @@ from matplotlib.ticker import PercentFormatter
 
 from keisei import metric_names as names
 from keisei import plotting
-from keisei.plotting import COLORS, HEIGHT, INK
+from keisei.plotting import COLORS, FAINT, HEIGHT, INK
 from keisei.runs.curves import smooth
 from keisei.runs.history import History
 from keisei.runs.journal import elo_estimate, score_estimates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from keisei.evaluation.calibration import Calibration
 
 _BLACK_WINS, _WHITE_WINS, _DRAWS, _PLY_LIMIT = "#2b2a27", "#d8cdb4", "#e69f00", "#d55e00"
 _TIME_COLORS: Final = ("#009e73", "#56b4e9", "#cc79a7", "#f0e442", "#b9b4a7")
@@ -62,6 +64,25 @@ def draw_elo(history: History) -> Figure | None:
         linewidth=1.8,
     )  # fmt: skip
     axes.set_ylabel("Elo")
+    return figure
+
+
+def draw_calibration(calibration: "Calibration") -> Figure:
+    """Draw results over expected scores, with the number of positions below."""
+    figure, (axes,) = plotting.new_figure(height=HEIGHT)
+    expected = [entry.expected for entry in calibration.bins]
+    scored = [entry.scored for entry in calibration.bins]
+    shares = [entry.positions / calibration.positions for entry in calibration.bins]
+    axes.bar(expected, shares, width=0.06, color=FAINT, label="share of the positions")
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.8, linestyle=(0, (4, 4)))
+    axes.plot(expected, scored, color=COLORS[0], marker="o", markersize=5, label="score")
+    axes.set_xlabel("expected score", fontsize=9, color=INK)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.set_xlim(0.0, 1.0)
+    _percentages(axes, margin=0.02)
+    title = f"log-loss {calibration.log_loss:.3f}, {calibration.positions:,} positions"
+    axes.set_title(title, fontsize=10, color=INK, loc="left")
+    axes.legend(frameon=False, loc="upper left", labelcolor=INK)
     return figure
 
 

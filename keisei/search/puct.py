@@ -27,10 +27,10 @@ class Puct(NamedTuple):
     is next.
     """
 
-    c_puct: float = 0.2
+    c_puct: float = 0.5
     """Weight of the priors against the values, which lie between -1 and 1."""
 
-    policy_temperature: float = 4.0
+    policy_temperature: float = 24.0
     """Priors are the policy's probabilities to the power of 1 over this, normalized."""
 
     fpu_reduction: float = 0.0

@@ -104,7 +104,7 @@ class BackgroundEvaluation:
         self._start_waiting()
         if result is None:
             return None
-        return EvaluationEnd(running.progress, result.scores, result.placement, result.records)
+        return EvaluationEnd.of(running.progress, result)
 
     def finish(self, interrupt: InterruptFlag) -> EvaluationEnd | None:
         """Wait for the running evaluation; a waiting one is dropped for the final evaluation."""

@@ -64,7 +64,7 @@ class JsonlTracker(Callback):
         self._write(
             journal.EVALUATION,
             event.progress,
-            metrics=evaluation_metrics(event.scores, event.placement),
+            metrics=evaluation_metrics(event.scores, event.placement, event.calibration),
         )
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
@@ -131,7 +131,9 @@ class TensorBoardTracker(Callback):
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Write the scores."""
-        self._add_scalars(evaluation_metrics(event.scores, event.placement), event.progress)
+        self._add_scalars(
+            evaluation_metrics(event.scores, event.placement, event.calibration), event.progress
+        )
 
     def on_training_end(self, event: TrainingEnd) -> None:
         """Flush and close the file."""

@@ -254,9 +254,7 @@ class Trainer:
             seed=self.config.run.seed + self.update,
             sample_games=self.config.logging.sample_games,
         )
-        self._take_evaluation(
-            EvaluationEnd(self.progress, result.scores, result.placement, result.records)
-        )
+        self._take_evaluation(EvaluationEnd.of(self.progress, result))
         self.timer.take()  # the next step's times are its own
         return self.scores
 

@@ -99,7 +99,9 @@ class WandbTracker(Callback):
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Send the scores."""
-        self._log(evaluation_metrics(event.scores, event.placement), event.progress)
+        self._log(
+            evaluation_metrics(event.scores, event.placement, event.calibration), event.progress
+        )
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
         """Upload the checkpoint in the background."""

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -75,10 +76,16 @@ def _evenly_spaced(games: Sequence[GameRecord], number: int) -> list[GameRecord]
 
 
 class ReportWriter(Callback):
-    """Writes the report when training ends."""
+    """Writes the report when training ends, and what it needs beside the journal."""
 
     def __init__(self, run_directory: Path) -> None:
         self.run_directory = run_directory
+
+    def on_evaluation(self, event: EvaluationEnd) -> None:
+        """Write ``calibration.json``."""
+        if event.calibration is not None:
+            text = json.dumps(asdict(event.calibration), indent=2)
+            write_atomically(self.run_directory / run_files.CALIBRATION, text.encode())
 
     def on_training_end(self, event: TrainingEnd) -> None:
         """Write ``report.html`` and its plots."""

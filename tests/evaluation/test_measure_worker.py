@@ -2,12 +2,15 @@
 
 import pytest
 
+from keisei.evaluation.calibration import Calibration, CalibrationBin
 from keisei.evaluation.measure import Measurement
 from keisei.evaluation.measure_worker import Answer
 from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.shogi.notation.record import Ending, GameRecord, Result
 from keisei.shogi.notation.sfen import parse_sfen
+
+CALIBRATION = Calibration(0.5, 2, 30, (CalibrationBin(0.25, 0.5, 30),))
 
 
 @pytest.mark.parametrize("ending", [None, *Ending])
@@ -20,12 +23,12 @@ def test_an_answer_is_what_was_measured(ending: Ending | None) -> None:
         ),
     )
     placement = Placement(1234.5, 1200.0, 1270.0, 400, "above")
-    sent = Measurement({"random": Score((1, 2, 3), (4, 5, 6))}, placement, records)
+    sent = Measurement({"random": Score((1, 2, 3), (4, 5, 6))}, placement, CALIBRATION, records)
     assert Answer.model_validate_json(Answer.of(sent).model_dump_json()).measurement == sent
 
 
 def test_a_game_with_an_illegal_move_is_refused() -> None:
-    sent = Answer.of(Measurement({}, None, (GameRecord.from_moves(["7g7f"]),)))
+    sent = Answer.of(Measurement({}, None, CALIBRATION, (GameRecord.from_moves(["7g7f"]),)))
     text = sent.model_dump_json().replace("7g7f", "7g7e")
     with pytest.raises(ValueError, match="move 1, 7g7e"):
         Answer.model_validate_json(text).measurement  # noqa: B018

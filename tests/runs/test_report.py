@@ -104,7 +104,7 @@ def test_the_report_shows_the_run(finished: Path) -> None:
         "greedy vs network",
     ):
         assert part in page.text
-    assert page.tags.count("img") == len(plots.PLOTS)
+    assert page.tags.count("img") == len(plots.PLOTS) + 1  # and the calibration
     assert "svg" in page.tags
 
 
@@ -132,7 +132,7 @@ def test_a_run_without_evaluation_has_a_report(tmp_path: Path) -> None:
     play_through(tmp_path, [JsonlTracker(tmp_path)], last=1, evaluation_interval=0)
     page = Page(write_report(tmp_path).read_text("utf-8"))
     assert "There has been no evaluation yet." in page.text
-    assert page.tags.count("img") == len(plots.PLOTS) - 2
+    assert page.tags.count("img") == len(plots.PLOTS) + 1  # and the calibration - 2
     assert "svg" not in page.tags
 
 

@@ -25,6 +25,7 @@ from keisei.callbacks import (
     TrainingStart,
 )
 from keisei.config_schema import AppConfig
+from keisei.evaluation.calibration import Calibration, CalibrationBin
 from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.shogi.game import ShogiGame
@@ -169,7 +170,10 @@ def fake_evaluation(update: int, updates: int, *, games: int = 2) -> EvaluationE
     scores = fake_scores(update, updates)
     elo = 500.0 + 100.0 * update
     placement = Placement(elo, elo - 50.0, elo + 50.0, games=200)
-    return EvaluationEnd(progress_at(update, updates), scores, placement, samples)
+    calibration = Calibration(
+        0.5, 2, 40, (CalibrationBin(0.2, 0.25, 20), CalibrationBin(0.7, 0.6, 20))
+    )
+    return EvaluationEnd(progress_at(update, updates), scores, placement, samples, calibration)
 
 
 def fake_start(run_directory: Path, config: AppConfig, update: int, updates: int) -> TrainingStart:

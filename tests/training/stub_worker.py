@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 ANSWERS = {
-    "answers": '{"scores": {}, "placement": null, "games": []}',
+    "answers": '{"scores": {}, "placement": null, "games": [], "calibration":'
+    ' {"log_loss": 0.5, "games": 1, "positions": 0, "bins": []}}',
     "lies": '{"scores": "all won"}',
 }
 
