@@ -178,10 +178,10 @@ class GameSearch:
         if lines[0].mate is not None:
             return lines[0]
         if self.simulations:
-            weights = np.array([line.visits for line in lines])
+            weights = np.array([line.visits for line in lines], dtype=np.float64)
         else:
-            weights = np.array([line.prior for line in lines])
-            temperature /= self._puct.policy_temperature
+            policy = self._batch.root_policy
+            weights = np.array([policy[line.actions[0]] for line in lines])
         return lines[int(sample_weights(weights[None], temperature, random)[0])]
 
     def _node_of(self, game: ShogiGame) -> int | None:

@@ -153,7 +153,14 @@ class TreeBatch:
             kept = np.flatnonzero(np.isin(legal[0], only))
             legal, log_probs = legal[:, kept], np.ascontiguousarray(log_probs[:, kept])
             counts = np.array([len(kept)], dtype=np.int32)
+        self._root_policy = legal[0], log_probs[0]
         add_roots(self.trees, legal, counts, log_probs, values, self._puct)
+
+    @property
+    def root_policy(self) -> dict[int, float]:
+        """The network's probability of each move at the root that the first tree began with."""
+        legal, log_probs = self._root_policy
+        return dict(zip(legal.tolist(), np.exp(log_probs).tolist(), strict=False))
 
     def simulate(self, left: npt.NDArray[np.int64]) -> None:
         """Run at most ``left[T]`` simulations of each tree, and reduce `left` by them.

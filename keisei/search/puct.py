@@ -27,11 +27,12 @@ class Puct(NamedTuple):
     is next.
     """
 
-    c_puct: float = 0.5
+    c_puct: float = 0.6
     """Weight of the priors against the values, which lie between -1 and 1."""
 
-    policy_temperature: float = 24.0
-    """Priors are the policy's probabilities to the power of 1 over this, normalized."""
+    policy_scale: float = 2.5
+    """Standard deviation of the logarithms of a node's priors: those of the policy's probabilities
+    are scaled to it. How sure a policy sounds differs tenfold between networks and says little."""
 
     fpu_reduction: float = 0.0
     """A move that was not tried yet counts as the network's value of the node, less this times the

@@ -38,6 +38,9 @@ REPETITION_COST: Final = 0.2
 """Value below a draw of a repeated position, for the side at the root: moving to and fro in an
 equal position does not win it."""
 
+MIN_DEVIATION: Final = 1e-3
+"""A policy whose logarithms differ less than this has no preferences."""
+
 NO_LEAF, NEW_LEAF, PROVEN_LEAF, NO_EDGES, COLLIDED = range(5)
 """What a simulation came to: nothing, as it did not run; a node that needs the network; one whose
 value is proven; a node whose value is known but not its policy; a leaf of another simulation that
@@ -277,12 +280,16 @@ def expand(
     """Add the edges of a node, with the network's policy and value."""
     count = int64(legal_count)
     start = int64(trees.num_edges[tree])
-    top = log_probs[0]
-    for k in range(1, count):
+    top, mean, square = log_probs[0], 0.0, 0.0
+    for k in range(count):
         top = max(top, log_probs[k])
+        mean += log_probs[k] / count
+    for k in range(count):
+        square += (log_probs[k] - mean) ** 2 / count
+    scale = puct.policy_scale / max(np.sqrt(square), MIN_DEVIATION)
     total = 0.0
     for k in range(count):
-        prior = np.exp(np.float32((log_probs[k] - top) / puct.policy_temperature))
+        prior = np.exp(np.float32(scale * (log_probs[k] - top)))
         total += prior
         trees.moves[tree, start + k] = legal_actions[k]
         trees.priors[tree, start + k] = prior

@@ -7,7 +7,7 @@ import numpy as np
 
 from keisei.network.predictor import Predictor
 from keisei.search.puct import Puct
-from keisei.search.simulation import REPETITION_COST
+from keisei.search.simulation import MIN_DEVIATION, REPETITION_COST
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import Positions, pack_game
 
@@ -115,7 +115,9 @@ def _expand(predictor: Predictor, game: ShogiGame, node: Node, puct: Puct) -> No
     legal = game.legal_actions
     counts = np.array([len(legal)], dtype=np.int32)
     prediction = predictor.predict(Positions(pack_game(game), legal[None], counts))
-    weights = np.exp(prediction.log_probs[0, : len(legal)] / puct.policy_temperature)
+    log_probs = prediction.log_probs[0, : len(legal)].astype(np.float64)
+    scale = puct.policy_scale / max(log_probs.std(), MIN_DEVIATION)
+    weights = np.exp(scale * (log_probs - log_probs.max()))
     priors = (weights / weights.sum()).tolist()
     node.children = {
         action: Node(prior) for action, prior in zip(legal.tolist(), priors, strict=True)

@@ -113,7 +113,7 @@ def test_the_report_needs_nothing_from_elsewhere(finished: Path) -> None:
     assert "script" not in page.tags
     assert "link" not in page.tags
     inline = [address for address in page.addresses if address.startswith("data:")]
-    assert len(inline) == len(plots.PLOTS)
+    assert len(inline) == len(plots.PLOTS) + 1
     for address in set(page.addresses) - set(inline):
         assert (finished / address).is_file()  # the games
     html = (finished / "report.html").read_text("utf-8")
@@ -122,7 +122,7 @@ def test_the_report_needs_nothing_from_elsewhere(finished: Path) -> None:
 
 def test_plots_are_also_files(finished: Path) -> None:
     assert sorted(path.name for path in (finished / "plots").iterdir()) == sorted(
-        f"{plot.name}.png" for plot in plots.PLOTS
+        f"{name}.png" for name in ("calibration", *(plot.name for plot in plots.PLOTS))
     )
     for path in (finished / "plots").iterdir():
         assert path.read_bytes().startswith(PNG)
@@ -132,7 +132,7 @@ def test_a_run_without_evaluation_has_a_report(tmp_path: Path) -> None:
     play_through(tmp_path, [JsonlTracker(tmp_path)], last=1, evaluation_interval=0)
     page = Page(write_report(tmp_path).read_text("utf-8"))
     assert "There has been no evaluation yet." in page.text
-    assert page.tags.count("img") == len(plots.PLOTS) + 1  # and the calibration - 2
+    assert page.tags.count("img") == len(plots.PLOTS) - 2
     assert "svg" not in page.tags
 
 
