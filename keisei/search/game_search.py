@@ -74,7 +74,7 @@ class GameSearch:
     def clear(self) -> None:
         """Drop the tree: the next search starts with an empty one."""
         self._game = None
-        self._batch.trees.num_edges[0] = 0
+        self._batch.trees.sizes[0] = self._batch.trees.num_edges[0] = 0
 
     def begin(
         self,

@@ -218,6 +218,7 @@ def add_roots(
     for tree in range(len(legal_counts)):
         trees.sizes[tree] = 0
         trees.num_edges[tree] = 0
+        trees.num_expanded[tree] = 0
         _new_node(trees, tree)
         trees.visits[tree, ROOT] = 1
         expand(
@@ -300,6 +301,8 @@ def expand(
     trees.edge_starts[tree, node] = start
     trees.edge_counts[tree, node] = count
     trees.num_edges[tree] = start + count
+    trees.expanded[tree, int64(trees.num_expanded[tree])] = node
+    trees.num_expanded[tree] += 1
     bring_likeliest_forward(trees, tree, start, start + count)
 
 

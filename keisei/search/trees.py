@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MOVE_BUFFER
-from keisei.shogi.jit import int64, jit
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.tables import NUM_CLASSES
 
 ROOT: Final = 0
@@ -22,7 +22,7 @@ UNPROVEN, WON, LOST, FIXED = 0, 1, -1, 2
 expanded: a draw, or a repetition of an earlier position, which leads nowhere."""
 
 EDGE_BYTES: Final = 10
-NODE_BYTES: Final = 38
+NODE_BYTES: Final = 42
 
 
 class Trees(NamedTuple):
@@ -30,8 +30,10 @@ class Trees(NamedTuple):
 
     sizes: npt.NDArray[np.int32]  # [T]: nodes so far
     num_edges: npt.NDArray[np.int64]  # [T]: edges so far
+    num_expanded: npt.NDArray[np.int32]  # [T]: nodes that have edges
     locks: npt.NDArray[np.int64]  # [T]: held by the thread that changes the tree
 
+    expanded: npt.NDArray[np.int32]  # [T, S]: nodes that have edges, in the order of their edges
     edge_starts: npt.NDArray[np.int64]  # [T, S]: index of a node's first edge
     edge_counts: npt.NDArray[np.int32]  # [T, S]: 0 before the node is expanded
     tried_counts: npt.NDArray[np.int32]  # [T, S]: edges with a child; they come first
@@ -53,7 +55,9 @@ class Trees(NamedTuple):
         return cls(
             sizes=np.zeros(trees, dtype=np.int32),
             num_edges=np.zeros(trees, dtype=np.int64),
+            num_expanded=np.zeros(trees, dtype=np.int32),
             locks=np.zeros(trees, dtype=np.int64),
+            expanded=np.zeros(shape, dtype=np.int32),
             edge_starts=np.zeros(shape, dtype=np.int64),
             edge_counts=np.zeros(shape, dtype=np.int32),
             tried_counts=np.zeros(shape, dtype=np.int32),
@@ -148,22 +152,20 @@ def reroot(trees: Trees, tree: int, root: int, new_nodes: npt.NDArray[np.int32])
     for node in range(size):
         new_nodes[node] = NO_NODE
     new_nodes[root] = ROOT
-    kept, used = 0, 0
-    # Nodes and edges only move towards the front, as children come after their parents: nothing is
+    kept = 0
+    # Nodes only move towards the front, and children come after their parents: nothing is
     # overwritten that is still to be read.
     for node in range(root, size):
         if new_nodes[node] == NO_NODE:
             continue
         start = int64(trees.edge_starts[tree, node])
-        count = int64(trees.edge_counts[tree, node])
-        tried = int64(trees.tried_counts[tree, node])
-        for edge in range(start, start + tried):
+        for edge in range(start, start + int64(trees.tried_counts[tree, node])):
             # Marks it as kept; its number follows when it is reached.
             new_nodes[int64(trees.children[tree, edge])] = ROOT
         new_nodes[node] = kept
-        trees.edge_starts[tree, kept] = used
-        trees.edge_counts[tree, kept] = count
-        trees.tried_counts[tree, kept] = tried
+        trees.edge_starts[tree, kept] = start
+        trees.edge_counts[tree, kept] = trees.edge_counts[tree, node]
+        trees.tried_counts[tree, kept] = trees.tried_counts[tree, node]
         trees.visits[tree, kept] = trees.visits[tree, node]
         trees.in_flight[tree, kept] = trees.in_flight[tree, node]
         trees.value_sums[tree, kept] = trees.value_sums[tree, node]
@@ -171,14 +173,28 @@ def reroot(trees: Trees, tree: int, root: int, new_nodes: npt.NDArray[np.int32])
         trees.proven[tree, kept] = trees.proven[tree, node]
         trees.in_check[tree, kept] = trees.in_check[tree, node]
         kept += 1
+    trees.sizes[tree] = kept
+    _move_edges(trees, tree, new_nodes)
+
+
+@jit_inner
+def _move_edges(trees: Trees, tree: int, new_nodes: npt.NDArray[np.int32]) -> None:
+    """Close the gaps between the edges of the nodes that are kept."""
+    expanded, used = 0, 0
+    for place in range(int64(trees.num_expanded[tree])):  # in the order of their edges
+        node = int64(new_nodes[int64(trees.expanded[tree, place])])
+        if node == NO_NODE:
+            continue
+        start = int64(trees.edge_starts[tree, node])
+        count = int64(trees.edge_counts[tree, node])
         for k in range(count):
+            child = int64(trees.children[tree, start + k])
             trees.moves[tree, used + k] = trees.moves[tree, start + k]
             trees.priors[tree, used + k] = trees.priors[tree, start + k]
-            trees.children[tree, used + k] = trees.children[tree, start + k]
+            trees.children[tree, used + k] = child if child == NO_NODE else new_nodes[child]
+        trees.edge_starts[tree, node] = used
+        trees.expanded[tree, expanded] = node
         used += count
-    for edge in range(used):
-        child = int64(trees.children[tree, edge])
-        if child != NO_NODE:
-            trees.children[tree, edge] = new_nodes[child]
-    trees.sizes[tree] = kept
+        expanded += 1
     trees.num_edges[tree] = used
+    trees.num_expanded[tree] = expanded

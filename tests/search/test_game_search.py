@@ -13,6 +13,7 @@ from keisei.search.puct import Puct
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.vector import VectorShogi
+from tests.network.sparse.samples import small_network
 from tests.positions import random_games
 from tests.predictors import KnownPredictor, by_place
 from tests.sampling import IS_COMPILED, sample
@@ -110,9 +111,17 @@ def test_who_is_mated_delays_it() -> None:
         assert mates == sorted(mates)
 
 
-def test_the_tree_is_used_again_two_plies_later() -> None:
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["batched", "sparse"])
+def test_the_tree_is_used_again_two_plies_later(is_sparse: bool) -> None:
+    """Over a sparse network nodes get their edges in another order than they were made."""
     game = ShogiGame("4k4/9/9/4r4/9/9/4R4/9/4K4 b - 1")
-    search = searched(game, sample(1_500, 300))
+    simulations = sample(1_500, 300)
+    if is_sparse:
+        search = GameSearch(small_network(), megabytes=16, puct=CURIOUS)
+        search.begin(game, ply_limit=512)
+        extend(search, simulations)
+    else:
+        search = searched(game, simulations)
     line = next(line for line in search.variations(593) if len(line.actions) > 2)
     later = game.copy()
     later.push_action(line.actions[0])
