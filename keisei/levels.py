@@ -1,7 +1,7 @@
 """Levels of strength, 1 to 10, of any network: less thought and more chance make it weaker.
 
->>> LEVELS[MAX_LEVEL].temperature
-0.0
+>>> LEVELS[1].simulations, LEVELS[MAX_LEVEL].spread
+(0, 0.0)
 """
 
 from typing import Final, NamedTuple
@@ -11,10 +11,12 @@ class Level(NamedTuple):
     """How a network plays at a level."""
 
     simulations: int
-    """Of the tree search for each move; 0: by the policy alone."""
+    """Of the tree search for each move, whose best move is played; 0: by the policy alone."""
 
-    temperature: float
-    """Of the policy, or of the visits; 0: always the best move."""
+    spread: float
+    """Of the policy: moves are drawn after the logarithms of their probabilities have been scaled
+    to this standard deviation. A temperature would not do: how sure a policy sounds differs tenfold
+    between networks. 0: always the best move."""
 
     mate_plies: int
     """Longest mate that is played by rule, in plies; 0: none."""
@@ -24,16 +26,16 @@ MAX_LEVEL: Final = 10
 DEFAULT_LEVEL: Final = 4
 
 LEVELS: Final = {
-    1: Level(0, 2.5, 0),
-    2: Level(0, 1.7, 0),
-    3: Level(0, 1.2, 1),
-    4: Level(0, 0.8, 1),
-    5: Level(0, 0.25, 3),
-    6: Level(16, 0.0, 3),
-    7: Level(64, 0.0, 3),
-    8: Level(256, 0.0, 3),
-    9: Level(1_024, 0.0, 3),
+    1: Level(0, 0.92, 0),
+    2: Level(0, 1.22, 0),
+    3: Level(0, 1.55, 0),
+    4: Level(0, 2.0, 0),
+    5: Level(0, 2.7, 0),
+    6: Level(0, 4.5, 0),
+    7: Level(0, 15.0, 3),
+    8: Level(16, 0.0, 3),
+    9: Level(56, 0.0, 3),
     10: Level(16_384, 0.0, 5),
 }
-"""Each scores 70 to 85 % against the one below: ``docs/strength.md``. A USI engine at level 10
-thinks as long as its clock allows."""
+"""From 1 to 9 each scores 70 to 85 % against the one below, and 1 loses to `greedy`; 10 is all that
+there is: ``docs/strength.md``. A USI engine at level 10 thinks as long as its clock allows."""

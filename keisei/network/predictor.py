@@ -7,7 +7,7 @@ the towers (`keisei.network.towers`) are one implementation, the sparse network
 
 import zlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +79,26 @@ def weights_checksum(weights: Weights) -> int:
     for array in weights.values():
         checksum = zlib.crc32(array.tobytes(), checksum)
     return checksum
+
+
+MIN_DEVIATION: Final = 1e-3
+"""A policy whose logarithms differ less than this has no preferences."""
+
+
+def spread_policy(
+    log_probs: npt.NDArray[np.floating[Any]], spread: float
+) -> npt.NDArray[np.float32]:
+    """Scale each row of log-probabilities ``[B, M]`` to a standard deviation; they are logits then.
+
+    Minus infinity is padding, and stays.
+    """
+    is_legal = np.isfinite(log_probs)
+    counts = is_legal.sum(axis=1, keepdims=True)
+    known = np.where(is_legal, log_probs, 0.0)
+    means = known.sum(axis=1, keepdims=True) / counts
+    squares = np.where(is_legal, (known - means) ** 2, 0.0).sum(axis=1, keepdims=True) / counts
+    scales = spread / np.maximum(np.sqrt(squares), MIN_DEVIATION)
+    return np.where(is_legal, scales * (known - means), -np.inf).astype(np.float32)
 
 
 def sample_policy(

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from keisei.network.predictor import Predictor, sample_policy
+from keisei.network.predictor import Predictor, sample_policy, spread_policy
 from keisei.players.player import LegalIndices
 from keisei.search.mates import MateRule
 from keisei.search.mcts import TreeSearch
@@ -20,6 +20,7 @@ class PolicyPlayer:
         name: str,
         identity: str,
         temperature: float = 0.0,
+        spread: float = 0.0,
         mate_plies: int = 1,
     ) -> None:
         """Make a player.
@@ -29,12 +30,14 @@ class PolicyPlayer:
             name: shown to people.
             identity: exact description of the network.
             temperature: of the policy that moves are sampled from; 0: always the likeliest move.
+            spread: if above 0, moves are sampled by `spread_policy` instead.
             mate_plies: longest mate that the mate rule plays, in plies; 0: none.
         """
         self.name = name
         self.identity = identity
         self.predictor = predictor
         self._temperature = temperature
+        self._spread = spread
         self._mate_rule = MateRule(mate_plies)
 
     def choose(
@@ -42,7 +45,9 @@ class PolicyPlayer:
     ) -> LegalIndices:
         """Choose moves with one call of the network."""
         prediction = self.predictor.predict(env.observe(games))
-        if self._temperature > 0.0:
+        if self._spread > 0.0:
+            legal_indices = sample_policy(spread_policy(prediction.log_probs, self._spread), random)
+        elif self._temperature > 0.0:
             legal_indices = sample_policy(
                 prediction.log_probs / np.float32(self._temperature), random
             )

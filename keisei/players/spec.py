@@ -278,25 +278,24 @@ def _player_at_level(spec: _Spec, network: LoadedNetwork, number: str) -> Player
     if not number.isdecimal() or int(number) not in LEVELS:
         raise PlayerSpecError(f"{spec.text}: level={number}; it must be from 1 to {MAX_LEVEL}")
     spec.require_empty("none with a level")
-    simulations, temperature, mate_plies = LEVELS[int(number)]
+    simulations, spread, mate_plies = LEVELS[int(number)]
     name = f"{network.name}:level={int(number)}"
     if simulations == 0:
-        identity = f"{network.identity}:policy,temperature={temperature:g},mate={mate_plies}"
+        identity = f"{network.identity}:policy,spread={spread:g},mate={mate_plies}"
         return PolicyPlayer(
             network.predictor,
             name=name,
             identity=identity,
-            temperature=temperature,
+            spread=spread,
             mate_plies=mate_plies,
         )
-    manner = f":search={simulations},temperature={temperature:g},mate={mate_plies}"
+    manner = f":search={simulations},mate={mate_plies}"
     return SearchPlayer(
         network.predictor,
         simulations,
         name=name,
         identity=f"{network.identity}{manner},v{SEARCH_VERSION}",
         mate_plies=mate_plies,
-        temperature=temperature,
     )
 
 

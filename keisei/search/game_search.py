@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
 from keisei.errors import KeiseiError
-from keisei.network.predictor import Predictor
+from keisei.network.predictor import Predictor, sample_policy, spread_policy
 from keisei.search.mcts import EDGES_PER_NODE, PrincipalVariation, TreeBatch, sample_weights
 from keisei.search.puct import Puct
 from keisei.search.sparse_simulation import SparseThreads
@@ -180,9 +180,19 @@ class GameSearch:
         if self.simulations:
             weights = np.array([line.visits for line in lines], dtype=np.float64)
         else:
-            policy = self._batch.root_policy
-            weights = np.array([policy[line.actions[0]] for line in lines])
+            weights = np.exp(self._log_probs(lines))
         return lines[int(sample_weights(weights[None], temperature, random)[0])]
+
+    def sample_policy(self, spread: float, random: np.random.Generator) -> PrincipalVariation:
+        """Draw a move by the policy of the position, scaled to a spread, without simulations."""
+        lines = self.variations(MAX_LEGAL_MOVES)
+        logits = spread_policy(self._log_probs(lines)[None], spread)
+        return lines[int(sample_policy(logits, random)[0])]
+
+    def _log_probs(self, lines: list[PrincipalVariation]) -> npt.NDArray[np.float64]:
+        """Return the policy's logarithms for the first moves of `lines`, at a new root."""
+        known = self._batch.root_log_probs
+        return np.array([known[line.actions[0]] for line in lines])
 
     def _node_of(self, game: ShogiGame) -> int | None:
         """Return the node of a game in the tree; None if it is not there or not expanded."""

@@ -157,10 +157,10 @@ class TreeBatch:
         add_roots(self.trees, legal, counts, log_probs, values, self._puct)
 
     @property
-    def root_policy(self) -> dict[int, float]:
-        """The network's probability of each move at the root that the first tree began with."""
+    def root_log_probs(self) -> dict[int, float]:
+        """The network's log-probability of each move at the root that the first tree began with."""
         legal, log_probs = self._root_policy
-        return dict(zip(legal.tolist(), np.exp(log_probs).tolist(), strict=False))
+        return dict(zip(legal.tolist(), log_probs.tolist(), strict=False))
 
     def simulate(self, left: npt.NDArray[np.int64]) -> None:
         """Run at most ``left[T]`` simulations of each tree, and reduce `left` by them.

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from keisei.network.predictor import MIN_DEVIATION
 from keisei.search.puct import Puct, bring_likeliest_forward, select_edge
 from keisei.search.trees import (
     FIXED,
@@ -37,9 +38,6 @@ from keisei.shogi.vector_kernels import Games, advance
 REPETITION_COST: Final = 0.2
 """Value below a draw of a repeated position, for the side at the root: moving to and fro in an
 equal position does not win it."""
-
-MIN_DEVIATION: Final = 1e-3
-"""A policy whose logarithms differ less than this has no preferences."""
 
 NO_LEAF, NEW_LEAF, PROVEN_LEAF, NO_EDGES, COLLIDED = range(5)
 """What a simulation came to: nothing, as it did not run; a node that needs the network; one whose

@@ -39,6 +39,9 @@ class Settings:
     max_moves: int = 0
     seed: int = 0
     ponder: bool = False
+    spread: float = 0.0
+    """Of the policy from which moves are drawn, see `Level`; 0: by `temperature`. Not an option."""
+
     mate_plies: int | None = None
     """Longest mate that is played by rule, in plies; None: as usual. Not an option of its own."""
 
@@ -55,12 +58,9 @@ class Settings:
         """Return the settings that the level stands for; the highest one changes nothing."""
         if self.level == MAX_LEVEL:
             return self
-        simulations, temperature, mate_plies = LEVELS[self.level]
+        simulations, spread, mate_plies = LEVELS[self.level]
         return replace(
-            self,
-            simulations=simulations,
-            temperature=round(100 * temperature),
-            mate_plies=mate_plies,
+            self, simulations=simulations, temperature=0, spread=spread, mate_plies=mate_plies
         )
 
     def announcements(self) -> list[str]:

@@ -254,6 +254,8 @@ class Thinker:
                 break
         lines = search.variations(settings.multipv)
         self._report(lines, job, done)
+        if settings.spread:
+            return [search.sample_policy(settings.spread, self._rng(settings))]
         if settings.temperature:
             return [search.sample(settings.temperature / 100, self._rng(settings))]
         return lines

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keisei.network.predictor import Predictor
+from keisei.network.predictor import MIN_DEVIATION, Predictor
 from keisei.search.puct import Puct
-from keisei.search.simulation import MIN_DEVIATION, REPETITION_COST
+from keisei.search.simulation import REPETITION_COST
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.packed import Positions, pack_game
 

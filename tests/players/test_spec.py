@@ -90,7 +90,7 @@ def test_networks_in_the_package() -> None:
 
 
 def test_the_player_in_the_package_has_levels() -> None:
-    specs = ["builtin", "builtin:search=2", "builtin:level=1", "builtin:level=6"]
+    specs = ["builtin", "builtin:search=2", "builtin:level=1", "builtin:level=8"]
     with open_players(specs, threads=1) as players:
         assert [player.name for player in players] == specs
         assert [type(player) for player in players] == [

@@ -142,8 +142,8 @@ def test_levels_limit_thought_and_leave_the_clock_alone() -> None:
         go = "go btime 600000 wtime 600000 byoyomi 60000"
         assert len({gui.best_move("position startpos", go) for _ in range(8)}) > 3
         assert {gui.best_move(mate, go) for _ in range(8)} != {"G*5b"}
-        gui.send("setoption name Level value 6", "position startpos", go)
-        assert f" nodes {LEVELS[6].simulations} " in gui.until("bestmove")[-2]
+        gui.send("setoption name Level value 8", "position startpos", go)
+        assert f" nodes {LEVELS[8].simulations} " in gui.until("bestmove")[-2]
         assert gui.best_move(mate, go) == "G*5b"
         assert gui.best_move("setoption name Level value 10", mate, "go nodes 5") == "G*5b"
     assert Settings(simulations=7).at_level().simulations == 7
