@@ -152,7 +152,7 @@ def test_derivatives_of_a_target_policy_equal_those_of_torch(seed: int) -> None:
     positions = some_positions(sample(48, 4), seed=seed)
     samples, targets = random_samples(network, positions, seed)
     random = np.random.default_rng(seed)
-    number, width = positions.legal_actions.shape
+    number, width = len(positions.packed), int(positions.legal_counts.max())
     policy = np.zeros((number, width), dtype=np.float32)
     actions = np.zeros((number, 5), dtype=np.uint16)
     probs = np.zeros((number, 5), dtype=np.float32)

@@ -262,8 +262,8 @@ def test_refused_actions_are_explained(open_page: OpenPage) -> None:
 
 def test_a_network_plays_and_analyses(open_page: OpenPage) -> None:
     page = open_page()
-    begin(page, bot=None)  # the first in the list is the run
-    assert page.locator(".kp-player[data-color=white]").inner_text().startswith("tiny")
+    begin(page, bot=None)  # the first in the list is the player in the package
+    assert page.locator(".kp-player[data-color=white]").inner_text().startswith("Keisei (level 4)")
     click_move(page, "7g7f")
     wait_for_moves(page, 2)
     page.wait_for_selector(".kb-arrows .kb-share")

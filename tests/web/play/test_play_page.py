@@ -137,7 +137,7 @@ def test_the_page_of_a_game_whose_checkpoint_is_gone(runs: Path, tmp_path: Path)
     async def story() -> None:
         shutil.copytree(runs / "tiny", tmp_path / "tiny")
         catalogue = Catalogue(tmp_path)
-        older = catalogue.entries()[1]
+        older = next(entry for entry in catalogue.entries() if "64 plies" in entry.label)
         room = GameRoom(catalogue, GameSetup(white=PlayerChoice(older.key)), analyst=older.key)
         shutil.rmtree(older.spec)
         async with served(room) as (user, _):
