@@ -11,7 +11,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help train test lint types kernels format tests cover bench soak strength docs clean
+.PHONY: help train test lint types kernels plain checked format tests cover bench soak strength docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ train: $(INSTALLED)  ## set up, train the quick-start recipe on the CPU, report 
 	else $(BIN)/keisei train --config quickstart --name quickstart; fi
 
 test: lint  ## lint, types, and the tests in three passes
-	$(MAKE) --jobs 2 types kernels  # a core each
+	$(MAKE) --jobs 2 types plain checked  # a core each
 	$(MAKE) tests
 
 lint: $(INSTALLED_DEV)  ## ruff: rules and formatting
@@ -45,11 +45,15 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1
 # Hundreds of processes start: write bytecode, whatever the shell's environment says.
-kernels tests cover soak strength: export PYTHONDONTWRITEBYTECODE :=
+plain checked tests cover soak strength: export PYTHONDONTWRITEBYTECODE :=
 
 # Compile once, before the parallel test processes would all do it at the same time.
-kernels: $(INSTALLED_DEV)  ## compile all kernels, without and with bounds checks
+kernels: plain checked  ## compile all kernels, without and with bounds checks
+
+plain: $(INSTALLED_DEV)
 	$(BIN)/keisei doctor
+
+checked: $(INSTALLED_DEV)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/keisei doctor
 
 tests: kernels  ## the tests in three passes

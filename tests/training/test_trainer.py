@@ -248,7 +248,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_weights(
     command = [sys.executable, "-c", KILLED, str(directory), *overrides]
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    for moment in (0.05, 0.5, 0.3):  # seconds after the first checkpoint of each attempt
+    for moment in (0.05, 0.4):  # seconds after the first checkpoint of each attempt
         saved = len(list_checkpoints(directory / "checkpoints"))
         process = subprocess.Popen(command, cwd=root, env=environment)
         while process.poll() is None and (

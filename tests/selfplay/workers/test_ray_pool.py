@@ -150,6 +150,7 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes, family: str) -
             assert len({worker.process for worker in stats.workers}) == 2
 
 
+@pytest.mark.soak
 def test_a_lost_node_costs_its_games_and_a_new_node_is_used(nodes: Nodes) -> None:
     nodes.have(2)
     config = config_for(nodes, "parallel.num_workers=auto", "parallel.max_failures=0")
