@@ -65,8 +65,7 @@ class GameSearch:
         nodes = max(megabytes * 1_000_000 // bytes_per_node, 4 * per_tree)
         edges = edges_per_node * nodes + MAX_LEGAL_MOVES * (1 + per_tree)
         trees = Trees.new(1, nodes, edges)
-        self._puct = puct or Puct()
-        self._batch = TreeBatch(predictor, threads, self._puct, trees, per_tree=per_tree)
+        self._batch = TreeBatch(predictor, threads, puct or Puct(), trees, per_tree=per_tree)
         self._game: ShogiGame | None = None
         self._rules: tuple[int, DeclarationRule] | None = None
         self._is_restricted = False
