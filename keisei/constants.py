@@ -1,5 +1,6 @@
 """Constants that cannot be configured: the sizes of the game and of its encodings."""
 
+from enum import StrEnum
 from typing import Final
 
 BOARD_SIZE: Final = 9
@@ -44,3 +45,11 @@ REPETITIONS_TO_END: Final = 4
 
 BUILTIN: Final = "builtin"
 """Name of the network in the package."""
+
+
+class WeightType(StrEnum):
+    """How the weights are stored in a network file."""
+
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    INT8 = "int8"

@@ -6,20 +6,14 @@ from typing import Annotated
 
 import typer
 
+from keisei.constants import WeightType
+
 
 class Format(StrEnum):
     """File formats; each has its name as suffix."""
 
     KEISEI = "keisei"
     ONNX = "onnx"
-
-
-class Dtype(StrEnum):
-    """Types of weights; those of `keisei.network.network_file`, which takes time to import."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
 
 
 def export(
@@ -39,11 +33,11 @@ def export(
         typer.Option(metavar="FILE", show_default="RUN@STEP.FORMAT here", help="File to write."),
     ] = None,
     dtype: Annotated[
-        Dtype,
+        WeightType,
         typer.Option(
             help="Weights in the file: float16 takes half of the size, int8 a quarter (keisei)."
         ),
-    ] = Dtype.FLOAT32,
+    ] = WeightType.FLOAT32,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Export a trained network as one file, which plays without torch and without the run."""
@@ -87,10 +81,8 @@ def export(
         _require_free(target, force)
         write = resolve(exports[chosen], f"exporting a network of type {kind!r}")
         if chosen is Format.KEISEI:
-            from keisei.network.network_file import WeightType
-
-            data = write(network, dtype=WeightType(dtype))
-        elif dtype is not Dtype.FLOAT32:
+            data = write(network, dtype=dtype)
+        elif dtype is not WeightType.FLOAT32:
             raise KeiseiError("--dtype is for the format keisei")
         else:
             data = write(network)

@@ -11,7 +11,6 @@ import json
 import math
 import stat
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal, NamedTuple, Self
 
@@ -29,7 +28,7 @@ from keisei.config_schema import (
     ModelConfig,
     Text,
 )
-from keisei.constants import MAX_PLY_LIMIT
+from keisei.constants import MAX_PLY_LIMIT, WeightType
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Weights
 from keisei.network.sparse.sparse_network import SparseNetwork, sparse_specs, weight_shapes
@@ -64,14 +63,6 @@ SCALES: Final = "_scales"
 
 _BYTES: Final = {"F32": 4, "F16": 2, "I8": 1}
 """Bytes per number of the types that weights may have."""
-
-
-class WeightType(StrEnum):
-    """How the weights are stored in a file."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
 
 
 class NetworkFileError(KeiseiError):

@@ -17,12 +17,12 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keisei.constants import WeightType
 from keisei.errors import KeiseiError
 from keisei.network.loading import device_config, load_network, open_network, read_network
 from keisei.network.network_file import (
     MAX_HEADER,
     NetworkFileError,
-    WeightType,
     export_network_file,
     parse_network_file,
     read_network_file,
