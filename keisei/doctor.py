@@ -95,7 +95,8 @@ EXTRAS = {
     "torch": Extra(("torch",), "towers (resnet, transformer), GPUs, several learners"),
     "envs": Extra(("gymnasium", "pettingzoo"), "Gymnasium and PettingZoo environments"),
     "web": Extra(
-        ("fastapi", "nicegui", "orjson", "uvicorn", "wsproto"), "board and dashboard in the browser"
+        ("babel", "fastapi", "nicegui", "orjson", "uvicorn", "wsproto"),
+        "board and dashboard in the browser",
     ),
     "sweep": Extra(("optuna", "sqlalchemy"), "search for good settings"),
     "wandb": Extra(("wandb",), "logging to Weights & Biases"),

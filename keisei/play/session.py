@@ -61,7 +61,7 @@ MAX_GAME_PLIES: Final = 512
 
 BOTH_SIDES: Final = frozenset(Color)
 
-_REASONS: Final = {
+REASONS: Final = {ending: ending.value for ending in Ending} | {
     Ending.RESIGNATION: "resignation",
     Ending.TIME_UP: "time is up",
     Ending.ILLEGAL_MOVE: "a move against the rules",
@@ -71,7 +71,7 @@ _REASONS: Final = {
     Ending.MAX_MOVES: "the game is too long",
     Ending.ERROR: "the player did not answer",
 }
-"""Endings whose own names not everybody understands."""
+"""Why a game is over; some endings have names that not everybody understands."""
 
 
 class End(NamedTuple):
@@ -81,10 +81,19 @@ class End(NamedTuple):
     winner: Color | None
 
     def __str__(self) -> str:
-        reason = _REASONS.get(self.ending, self.ending.value)
         if self.winner is not None:
-            return f"{self.winner.name.title()} wins: {reason}."
-        return f"Broken off: {reason}." if self.ending in _OPEN else f"A draw: {reason}."
+            return f"{self.winner.name.title()} wins: {self.reason}."
+        return f"A draw: {self.reason}." if self.is_draw else f"Broken off: {self.reason}."
+
+    @property
+    def reason(self) -> str:
+        """Why the game is over, in a few words."""
+        return REASONS[self.ending]
+
+    @property
+    def is_draw(self) -> bool:
+        """Whether nobody won; False too for a game that was broken off."""
+        return self.winner is None and self.ending not in _OPEN
 
 
 _OPEN: Final = frozenset(

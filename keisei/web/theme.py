@@ -11,11 +11,13 @@ Tailwind is not used.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from nicegui import ui
+
+from keisei.web.languages import LANGUAGE_COOKIE, languages, mark, page_language, tr
 
 STATIC: Final = Path(__file__).parent / "static"
 """Directory of style sheets and scripts."""
@@ -30,7 +32,11 @@ FAVICON: Final = (
 
 _THEME_COOKIE: Final = "keisei-theme"
 _THEMES: Final[dict[str, bool | None]] = {"auto": None, "light": False, "dark": True}
-_THEME_TEXTS: Final = {"auto": "System theme", "light": "Light theme", "dark": "Dark theme"}
+_THEME_TEXTS: Final = {
+    "auto": mark("System theme"),
+    "light": mark("Light theme"),
+    "dark": mark("Dark theme"),
+}
 _THEME_ICONS: Final = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
 
 
@@ -45,10 +51,12 @@ def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.ele
     Yields:
         The right part of the header, where a page can add buttons.
     """
+    page_language()  # before the document is written, which names it
     add_style("theme.css")
     ui.page_title(f"{title} · Keisei" if title else "Keisei")
     with ui.element("header").classes("k-header"):
-        with ui.element("a").props('href="/" aria-label="Keisei, home"').classes("k-brand"):
+        home = tr("Keisei, home")
+        with ui.element("a").props(f'href="/" aria-label="{home}"').classes("k-brand"):
             ui.html(FAVICON, sanitize=False)
             ui.label("Keisei")
         ui.label(title).classes("k-title")
@@ -56,6 +64,7 @@ def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.ele
         for name, address in (links or {}).items():
             ui.link(name, address).classes("k-soft")
         tools = ui.element("div").style("display: flex; align-items: center; gap: 2px")
+        _language_menu()
         _theme_switch()
     with ui.element("main").classes("k-page"):
         yield tools
@@ -83,6 +92,23 @@ def _text(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
+def _language_menu() -> None:
+    """Add a menu of the languages; the page is loaded again in the one that is chosen."""
+
+    def choose(code: str) -> None:
+        set_cookie(LANGUAGE_COOKIE, code)
+        ui.run_javascript("location.reload()")
+
+    button = ui.button(icon="language")
+    button.props(f'flat round dense color=primary aria-label="{tr("Language")}"')
+    with button:
+        ui.tooltip(tr("Language"))
+        with ui.menu():
+            for code, name in languages().items():
+                item = ui.menu_item(name, partial(choose, code)).props(f'lang="{code}"')
+                item.props("active" if code == page_language() else "")
+
+
 def _theme_switch() -> None:
     """Add a button that switches between the system's theme, light and dark."""
     names = list(_THEMES)
@@ -95,10 +121,10 @@ def _theme_switch() -> None:
         name = names[(names.index(name) + 1) % len(names)]
         mode.value = _THEMES[name]
         button.props(f"icon={_THEME_ICONS[name]}")
-        tooltip.text = _THEME_TEXTS[name]
+        tooltip.text = tr(_THEME_TEXTS[name])
         set_cookie(_THEME_COOKIE, name)
 
     button = ui.button(icon=_THEME_ICONS[name], on_click=switch)
-    button.props('flat round dense color=primary aria-label="Theme"')
+    button.props(f'flat round dense color=primary aria-label="{tr("Theme")}"')
     with button:
-        tooltip = ui.tooltip(_THEME_TEXTS[name])
+        tooltip = ui.tooltip(tr(_THEME_TEXTS[name]))
