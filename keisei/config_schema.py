@@ -259,6 +259,9 @@ class PPOConfig(Section):
     gae_lambda_end: Fraction = Field(
         0.92, description="Final lambda of generalised advantage estimation; linear in between."
     )
+    value_lambda: Fraction | None = Field(
+        None, description="Lambda of what the value learns; none: that of the advantages."
+    )
     normalize_advantages: bool = Field(
         True, description="Normalize the advantages of each minibatch to mean 0, deviation 1."
     )

@@ -60,6 +60,8 @@ SPARSE: Final = {
     "entropy 0.15 to 0.08": ("ppo.entropy=0.15", "ppo.entropy_end=0.08"),
     "lambda 0.92 throughout": ("ppo.gae_lambda=0.92",),
     "lambda to 0.97": ("ppo.gae_lambda_end=0.97",),
+    "values by lambda 0.97": ("ppo.value_lambda=0.97",),
+    "values by outcomes": ("ppo.value_lambda=1",),
     "discount 0.997": ("ppo.gamma=0.997",),
     "value weight 0.5": ("ppo.value_weight=0.5",),
     "minibatches of 1,024": ("ppo.minibatch_size=1024",),

@@ -242,8 +242,22 @@ class ExperienceBuffer(Experience):
         arrays = [*self.arrays().values(), self.advantages, self.returns]
         return sum(array.nbytes for array in arrays) / len(self)
 
-    def finish(self, *, gamma: float, gae_lambda: float, shaping: float = 0.0) -> None:
-        """Compute advantages and returns after self-play has filled all arrays."""
+    def finish(
+        self,
+        *,
+        gamma: float,
+        gae_lambda: float,
+        value_lambda: float | None = None,
+        shaping: float = 0.0,
+    ) -> None:
+        """Compute advantages and returns after self-play has filled all arrays.
+
+        Args:
+            gamma: discount per ply.
+            gae_lambda: lambda of the advantages.
+            value_lambda: lambda of the returns, which the value learns; None: the same.
+            shaping: weight of potential-based shaping.
+        """
         rewards = self.rewards
         if shaping > 0.0:
             potentials = material_potentials(self.packed.reshape(-1)).reshape(self.rewards.shape)
@@ -251,10 +265,15 @@ class ExperienceBuffer(Experience):
             rewards = shaped_rewards(
                 rewards, potentials, self.ends, last_potentials, gamma=gamma, weight=shaping
             )
-        self.advantages[...] = two_player_advantages(
-            rewards, self.values, self.ends, self.last_values, gamma=gamma, gae_lambda=gae_lambda
-        )
-        np.add(self.advantages, self.values, out=self.returns)
+
+        def advantages(lambda_: float) -> Floats:
+            return two_player_advantages(
+                rewards, self.values, self.ends, self.last_values, gamma=gamma, gae_lambda=lambda_
+            )
+
+        self.advantages[...] = advantages(gae_lambda)
+        residuals = self.advantages if value_lambda is None else advantages(value_lambda)
+        np.add(residuals, self.values, out=self.returns)
 
     def sample_order(
         self, random: np.random.Generator, share: float = 1.0

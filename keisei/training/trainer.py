@@ -184,6 +184,7 @@ class Trainer:
                 gae_lambda=scheduled(
                     "linear", config.ppo.gae_lambda, config.ppo.gae_lambda_end, done
                 ),
+                value_lambda=config.ppo.value_lambda,
                 shaping=fading(config.selfplay.shaping, config.selfplay.shaping_end, done),
             )
             settings = LearnSettings(

@@ -32,6 +32,17 @@ def test_returns_are_advantages_plus_values() -> None:
     assert buffer.advantages[:, 0].tolist() == [-1.25, 0.75]
 
 
+def test_the_value_can_learn_by_another_lambda() -> None:
+    """By the outcomes here, while the advantages rely on the values."""
+    buffer = ExperienceBuffer(2, 1)
+    buffer.rewards[1] = 1.0
+    buffer.values[:] = 0.25
+    buffer.ends[1] = True
+    buffer.finish(gamma=1.0, gae_lambda=0.0, value_lambda=1.0)
+    assert buffer.returns[:, 0].tolist() == [-1.0, 1.0]
+    assert buffer.advantages[:, 0].tolist() == [-0.5, 0.75]
+
+
 def test_only_useful_plies_are_sampled_each_once() -> None:
     buffer = ExperienceBuffer(3, 2)
     buffer.learns_value[0] = True
