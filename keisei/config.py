@@ -48,13 +48,15 @@ def load_config(
     path: Path | str | None = None,
     overrides: Sequence[str] = (),
     *,
+    saved: Path | None = None,
     flags: Mapping[str, object] = _NONE,
     sweep: Mapping[str, object] = _NONE,
 ) -> AppConfig:
-    """Merge defaults, file, flags, overrides and sweep, in this order, and validate the result.
+    """Merge defaults, files, flags, overrides and sweep, in this order, and validate the result.
 
     Args:
         path: A YAML file (or the ``config.json`` of a run), or the name of a recipe.
+        saved: The ``config.json`` of a run to resume, which `path` overrides.
         overrides: ``section.field=value``, with a YAML value; later ones win.
         flags: Values by ``section.field``.
         sweep: Values by ``section.field``.
@@ -63,8 +65,9 @@ def load_config(
         ConfigError: Settings are invalid; every problem is listed.
         FileAccessError: The file cannot be read.
     """
-    document = {} if path is None else _read(path)
-    merged = _merged((*document.items(), *flags.items(), *_parsed(overrides), *sweep.items()))
+    documents = [_read(file) for file in (saved, path) if file is not None]
+    files = [setting for document in documents for setting in document.items()]
+    merged = _merged((*files, *flags.items(), *_parsed(overrides), *sweep.items()))
     try:
         return AppConfig.model_validate(merged)
     except ValidationError as error:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from keisei.config import recipes, sections
 from keisei.config_schema import Section
 from keisei.system import write_atomically
+from keisei.training.resume import at_resume
 
 Schema = Mapping[str, Any]
 """The JSON schema of one field."""
@@ -30,6 +31,11 @@ defaults in this order, and the result is validated once:
 
 Unknown names and invalid values are refused with their path and the allowed values. The settings of
 a run are saved in its directory, in `config.json`.
+
+A run may be resumed with other settings: `keisei train --resume RUN`, with a file, flags and
+`--set`, which override those in its `config.json`. In the tables below, a setting that "applies"
+takes effect with the next update; "new games": so it does, and the games in progress are abandoned
+and counted (`workers/abandoned_games`); "fixed": the change is refused.
 
 A file contains only what differs from the defaults:
 
@@ -71,11 +77,16 @@ def _chapter(name: str, section: type[Section]) -> str:
     fields = section.model_json_schema()["properties"]
     rows = (
         f"| `{name}.{field}` | {_values(schema)} | `{_default(schema['default'])}` "
-        f"| {schema['description']} |"
+        f"| {at_resume(f'{name}.{field}')} | {schema['description']} |"
         for field, schema in fields.items()
     )
     heading = (f"## {name}", "", str(section.__doc__), "")
-    table = ("| field | values | default | meaning |", "|---|---|---|---|", *rows, "")
+    table = (
+        "| field | values | default | at resume | meaning |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+    )
     return "\n".join(heading + table)
 
 

@@ -101,7 +101,7 @@ MEANINGS: Final[dict[str, str]] = {
     TIME_WAITING: "Seconds of this step spent waiting for workers, or for slower learners.",
     TIME_OTHER: "Seconds of this step spent on everything else.",
     POLICY_LAG: "Updates by which the oldest weights that played this rollout were behind.",
-    ABANDONED_GAMES: "Games abandoned so far because their worker failed.",
+    ABANDONED_GAMES: "Games abandoned so far: their worker failed, or new ones were begun.",
     FAILURES: "Workers that have failed and were replaced so far.",
     WORKER_PREFIX + "<number>/SPS": "Plies per second of a worker while it plays.",
     WORKER_PREFIX + "<number>/waiting": "Share of a worker's time spent waiting.",

@@ -29,12 +29,12 @@ def test_the_command_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert page.read_text(encoding="utf-8") == configuration_page()
 
 
-def test_every_field_has_a_line_with_four_columns() -> None:
+def test_every_field_has_a_line_with_five_columns() -> None:
     lines = configuration_page().splitlines()
     for section, schema in sections().items():
         for field in schema.model_fields:
             (line,) = (line for line in lines if line.startswith(f"| `{section}.{field}` |"))
-            assert len(re.findall(r"\|", line)) == 5, line
+            assert len(re.findall(r"\|", line)) == 6, line
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,9 @@ def test_every_field_has_a_line_with_four_columns() -> None:
         "| `evaluation.opponents` | list of texts | `[random, greedy, alphabeta:2, alphabeta:3]` |",
         '| `run.name` | text | `""` |',
         "| `quickstart` | ",
+        "| `env.num_games` | whole number > 0 | `512` | new games |",
+        '| `run.name` | text | `""` | fixed |',
+        "| `ppo.epochs` | whole number > 0 | `1` | applies |",
     ],
 )
 def test_values_and_defaults_are_in_plain_text(text: str) -> None:

@@ -84,8 +84,7 @@ class ConfigOptions:
     def load(self, *, saved: Path | None = None) -> AppConfig:
         """Load the configuration with these options applied.
 
-        To resume a run, pass its ``config.json`` as `saved`: it takes the place of ``--config``,
-        and the other options override it.
+        To resume a run, pass its ``config.json`` as `saved`: the options override it.
 
         Raises:
             ConfigError: Settings are invalid; every problem is listed.
@@ -93,7 +92,7 @@ class ConfigOptions:
         """
         from keisei.config import load_config
 
-        return load_config(saved or self.config, self.settings, flags=self.flags)
+        return load_config(self.config, self.settings, saved=saved, flags=self.flags)
 
 
 Command = Callable[..., None]

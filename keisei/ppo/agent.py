@@ -188,12 +188,19 @@ class PPOAgent(PPOLearner):
             ) from error
         self.optimizer.load_state_dict(to_tensors(state["optimizer"]))
         self._lay_out_moments()
-        self.scaler.load_state_dict(to_tensors(state["scaler"]))
-        self.minibatch_size = int(state["minibatch_size"])
-        self.bad_minibatches = int(state["bad_minibatches"])
-        if self.average is not None:
-            self.average.load_state_dict(weight_tensors(state["ema"]))
+        self._apply_settings()
+        if state["scaler"]:  # empty if the run has not computed in float16 so far
+            self.scaler.load_state_dict(to_tensors(state["scaler"]))
+        self._restore_counts(state)
+        if self.average is not None:  # its decay may have been set just now
+            self.average.load_state_dict(weight_tensors(state.get("ema", state["model"])))
         restore_torch_rng(to_tensors(state["torch_rng"]))
+
+    def _apply_settings(self) -> None:
+        """Give the optimizer the settings of this run: its saved state has those it had before."""
+        for group in self.optimizer.param_groups:
+            group["betas"] = (BETA1, self.settings.beta2)
+            group["weight_decay"] = self.settings.weight_decay
 
     def _lay_out_moments(self) -> None:
         """Give the optimizer's moments the memory layout of their weights, such as channels_last.

@@ -9,7 +9,7 @@ gradient of a minibatch and move the weights: `keisei.ppo.agent` with torch,
 import logging
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -235,6 +235,12 @@ class PPOLearner(ABC):
             return math.nan
         self.bad_minibatches = 0
         return grad_norm
+
+    def _restore_counts(self, state: Mapping[str, Any]) -> None:
+        """Restore bad minibatches and, if it is ``auto``, the size of minibatches."""
+        self.bad_minibatches = int(state["bad_minibatches"])
+        if self.settings.minibatch_size == "auto":
+            self.minibatch_size = int(state["minibatch_size"])
 
     def _skip(self, reason: str) -> None:
         self._drop_gradient()

@@ -208,10 +208,9 @@ class SparseLearner(PPOLearner):
             for name, array in moments._asdict().items():
                 array[...] = optimizer[saved][name]
         self.steps = int(optimizer["steps"])
-        self.minibatch_size = int(state["minibatch_size"])
-        self.bad_minibatches = int(state["bad_minibatches"])
-        if self.average is not None:
-            self.average.load_weights(state["ema"])
+        self._restore_counts(state)
+        if self.average is not None:  # its decay may have been set just now
+            self.average.load_weights(state.get("ema", state["model"]))
 
     def start_from(self, stored: StoredNetwork) -> None:
         """Start with the weights of a trained network of the same kind and size.

@@ -4,7 +4,7 @@
 the earlier weights that play one side of some games.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -93,9 +93,15 @@ class OpponentPool:
         return {"snapshots": self.snapshots, "learner_colors": self.learner_colors.copy()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
-        self.snapshots = [dict(weights) for weights in state["snapshots"]]
-        self.learner_colors = np.array(state["learner_colors"])
+        """Restore what `state` returned, perhaps with another number of pool games."""
+        self.keep_snapshots(state["snapshots"])
+        saved = np.array(state["learner_colors"])[: self.num_pool_games]
+        self.learner_colors[: len(saved)] = saved
+
+    def keep_snapshots(self, snapshots: Sequence[Weights]) -> None:
+        """Take over earlier weights, the oldest first, as many as the pool has room for."""
+        if self.num_pool_games:
+            self.snapshots = [dict(one) for one in snapshots[-self.settings.pool_size :]]
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,7 @@ class RolloutStats:
     """Maximum age of the weights that played, in updates."""
 
     abandoned_games: int = 0
-    """Games lost with their workers since the run started."""
+    """Games that were not played to their end since the run started."""
 
     failures: int = 0
     """Workers replaced since the run started."""

@@ -104,6 +104,20 @@ class GameSource(Protocol):
         """A position of a game in progress, for display."""
         ...
 
+    def can_continue(self, state: Mapping[str, Any]) -> bool:
+        """Return whether `state` is that of a source of the same kind, so that `restore` fits it.
+
+        Workers and a learner that plays itself cannot continue each other's games.
+        """
+        ...
+
+    def begin_new_games(self, state: Mapping[str, Any]) -> None:
+        """Keep the snapshots of a source's `state`, of any kind, and count its games as abandoned.
+
+        Call it on a new source, before it plays.
+        """
+        ...
+
     def state(self) -> dict[str, Any]:
         """Return what a resumed run needs."""
         ...
@@ -164,6 +178,8 @@ class SelfPlay:
             mirror=config.ppo.mirror,
         )
         self._pool_interval = config.selfplay.pool_interval
+        self.abandoned_games = 0
+        """Games of the run that were not played to their end."""
 
     def sync_weights(self, network: Network, version: int) -> None:
         """Add a snapshot to the opponent pool if one is due; the network itself plays already."""
@@ -185,16 +201,28 @@ class SelfPlay:
                     while is_paused():
                         time.sleep(PAUSE_INTERVAL)
 
-        return self.collector.collect(experience, timer, on_game_end, on_ply=wait_while_paused)
+        stats = self.collector.collect(experience, timer, on_game_end, on_ply=wait_while_paused)
+        stats.abandoned_games = self.abandoned_games
+        return stats
 
     @property
     def board(self) -> ShogiGame:
         """A game in progress, for display."""
         return self.env.game(0)
 
+    def can_continue(self, state: Mapping[str, Any]) -> bool:
+        """Return whether `state` holds games."""
+        return "env" in state
+
+    def begin_new_games(self, state: Mapping[str, Any]) -> None:
+        """Keep snapshots and count abandoned games; see `GameSource.begin_new_games`."""
+        self.pool.keep_snapshots(state["pool"]["snapshots"])
+        self.abandoned_games = abandoned_games(state)
+
     def state(self) -> dict[str, Any]:
         """Return everything that the games depend on from here on."""
         return {
+            "abandoned_games": self.abandoned_games,
             "env": self.env.state(),
             "pool": self.pool.state(),
             "pool_random": self.pool_random.bit_generator.state,
@@ -203,6 +231,7 @@ class SelfPlay:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
+        self.abandoned_games = int(state.get("abandoned_games", 0))
         self.env.restore(state["env"])
         self.pool.restore(state["pool"])
         self.pool_random.bit_generator.state = state["pool_random"]
@@ -244,6 +273,12 @@ def make_source(
         threads=config.env.threads or network.threads,
         resumed_at=resumed_at,
     )
+
+
+def abandoned_games(state: Mapping[str, Any]) -> int:
+    """Return the games of a source's `state` that are lost if the run continues with new ones."""
+    in_progress = len(state["rng_states"]) if "rng_states" in state else 0  # workers count theirs
+    return int(state.get("abandoned_games", 0)) + in_progress
 
 
 def without_snapshots(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any, Final
 from rich.console import Console
 
 from keisei.callbacks import Callback, EventBus, StepEnd, TrainingEnd, TrainingStart, load_plugin
-from keisei.checkpoints.store import load_newest
-from keisei.config import save_config
+from keisei.checkpoints.store import Checkpoint, load_newest
+from keisei.config import load_saved_config, save_config
 from keisei.config_schema import AppConfig
 from keisei.display.live import console_level, make_display
 from keisei.display.logs import configure_logging, show_errors
@@ -25,6 +25,7 @@ from keisei.players.spec import make_player
 from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_launched
 from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
 from keisei.system import InterruptFlag
+from keisei.training.resume import Changes, changed_settings, changes_since, require_changeable
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
 from keisei.training.writers import (
@@ -135,11 +136,27 @@ def _new_directory(run_directory: Path) -> str | None:
 
 
 def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
-    """Continue a run from its newest valid checkpoint."""
+    """Continue a run from its newest valid checkpoint, perhaps with other settings.
+
+    Raises:
+        ConfigError: A setting has changed that cannot be; see `keisei.training.resume`.
+    """
+    require_changeable(
+        {
+            path: change
+            for path, change in _changes_of_record(config, run_directory).items()
+            if path in ("run.name", "run.root")  # the rest depends on the checkpoint
+        }
+    )
     learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
     with _joined(config) as ranks:
         return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
+
+
+def _changes_of_record(config: AppConfig, run_directory: Path) -> Changes:
+    """Return the settings that differ from the ``config.json`` of a run."""
+    return changed_settings(load_saved_config(run_directory / CONFIG), config)
 
 
 @contextmanager
@@ -167,6 +184,7 @@ def _train(
     ):
         if ranks.size > 1:
             logger.info("%d learners, %d of them on this machine", ranks.size, ranks.local_size)
+        checkpoint = _newest_checkpoint(config, run_directory, ranks) if is_resumed else None
         callbacks = _callbacks(config, run_directory, console) if ranks.is_first else []
         trainer = Trainer(config, run_directory, EventBus(callbacks), ranks)
         if ranks.is_first:
@@ -178,19 +196,8 @@ def _train(
         if profile and ranks.is_first:
             profiler = trainer.learner.profiler(run_directory / PROFILE)
             trainer.bus.callbacks.append(Profiler(profiler))
-        if is_resumed:
-            checkpoint = load_newest(run_directory / CHECKPOINTS)
-            if not ranks.is_same(checkpoint.update if checkpoint is not None else -1):
-                raise KeiseiError(
-                    f"the learners see different checkpoints in {run_directory / CHECKPOINTS}; "
-                    "it has to be on a file system that all machines share"
-                )
-            if checkpoint is None:
-                logger.warning(
-                    "no checkpoint in %s yet: the run starts from scratch", run_directory
-                )
-            else:
-                trainer.restore(checkpoint)
+        if checkpoint is not None:
+            trainer.restore(checkpoint)
         elif config.run.start_from:
             trainer.learner.start_from(read_network(Path(config.run.start_from)))
         if ranks.is_first:
@@ -209,6 +216,26 @@ def _train(
         manner_of_play(config.evaluation.temperature, config.evaluation.mate_plies),
         ranks.is_first,
     )
+
+
+def _newest_checkpoint(config: AppConfig, run_directory: Path, ranks: Ranks) -> Checkpoint | None:
+    """Load the checkpoint to resume from, and check that the settings fit it; None: there is none.
+
+    Raises:
+        KeiseiError: They do not, or the learners see different checkpoints.
+    """
+    directory = run_directory / CHECKPOINTS
+    checkpoint = load_newest(directory)
+    if not ranks.is_same(checkpoint.update if checkpoint is not None else -1):
+        raise KeiseiError(
+            f"the learners see different checkpoints in {directory}; "
+            "it has to be on a file system that all machines share"
+        )
+    if checkpoint is None:
+        logger.warning("no checkpoint in %s yet: the run starts from scratch", run_directory)
+    else:
+        changes_since(checkpoint, config)
+    return checkpoint
 
 
 def _require_opponents(config: AppConfig) -> None:

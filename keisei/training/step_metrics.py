@@ -40,6 +40,8 @@ def step_metrics(
         values |= _game_metrics(rollout)
     if rollout.workers:
         values |= _worker_metrics(rollout)
+    if rollout.workers or rollout.abandoned_games:
+        values[metrics.ABANDONED_GAMES] = float(rollout.abandoned_games)
     if rollout.pool_share:
         values[metrics.POOL_SHARE] = rollout.pool_share
     if rollout.pool_games:
@@ -50,7 +52,6 @@ def step_metrics(
 def _worker_metrics(rollout: RolloutStats) -> dict[str, float]:
     values = {
         metrics.POLICY_LAG: float(rollout.lag),
-        metrics.ABANDONED_GAMES: float(rollout.abandoned_games),
         metrics.FAILURES: float(rollout.failures),
     }
     for worker in rollout.workers:

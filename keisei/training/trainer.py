@@ -4,6 +4,7 @@
 All of it goes into a checkpoint, so a run that was killed resumes exactly from its last checkpoint.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,15 @@ from keisei.training.generators import (
     restore_rng,
     rng_state,
 )
+from keisei.training.resume import (
+    Changes,
+    changes_since,
+    needs_final_evaluation,
+    needs_new_games,
+)
 from keisei.training.step_metrics import run_facts, step_metrics
+
+logger = logging.getLogger(__name__)
 
 
 class Trainer:
@@ -97,6 +106,9 @@ class Trainer:
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
         self.placement: Placement | None = None
+        self.changes: Changes = {}
+        """Settings that were changed when the run was resumed."""
+
         self._is_measured = False
         """Whether the newest weights have had the final, long evaluation."""
 
@@ -113,6 +125,9 @@ class Trainer:
         self.timer.take()
         self.learner.join_ranks()
         facts = run_facts(self.config, self.learner, self.buffer)
+        if self.changes:
+            changes = (f"{path}: {change}" for path, change in self.changes.items())
+            facts["changed_settings"] = ", ".join(changes)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         reason = "an error"
         try:
@@ -320,13 +335,18 @@ class Trainer:
         return self.ranks.all_gather(own)[1:]
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Resume from a checkpoint of this run."""
+        """Resume from a checkpoint of this run, perhaps with other settings.
+
+        Raises:
+            ConfigError: A setting has changed that cannot be; see `keisei.training.resume`.
+        """
         state: Mapping[str, Any] = checkpoint.state
         if "selfplay" not in state:
             raise KeiseiError(
                 "this checkpoint holds only a network, so it cannot be resumed; start a new run "
                 "with run.start_from set to it"
             )
+        self.changes = changes_since(checkpoint, self.config)
         self.learner.restore(state)
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self._restore_own(state)
@@ -339,25 +359,28 @@ class Trainer:
         }
         placed = state.get("placement")
         self.placement = None if placed is None else Placement(**placed)
-        self._is_measured = bool(state["is_measured"])
+        self._is_measured = bool(state["is_measured"]) and not needs_final_evaluation(self.changes)
+        for path, change in self.changes.items():
+            logger.info("changed setting: %s: %s", path, change)
 
     def _restore_own(self, state: Mapping[str, Any]) -> None:
         """Restore this rank's games, or start new ones where the checkpoint holds none for it."""
         saved = [state, *state.get("others", ())]
         own = saved[self.ranks.rank] if self.ranks.rank < len(saved) else None
-        # Workers and a learner that plays itself cannot continue each other's games.
-        if own is not None and own["selfplay"].keys() == self.selfplay.state().keys():
-            self.selfplay.restore(with_snapshots_of(own["selfplay"], state["selfplay"]))
-            restore_generator(self.learner.random, own["learning_random"])
-            return
+        if own is not None:
+            games = with_snapshots_of(own["selfplay"], state["selfplay"])
+            if self.selfplay.can_continue(games) and not needs_new_games(self.changes):
+                self.selfplay.restore(games)
+                restore_generator(self.learner.random, own["learning_random"])
+                return
+        else:  # the run had fewer learners
+            games = {"pool": state["selfplay"]["pool"]}
         with self.selfplay:  # closes it: it has not started to play, and is not needed
             pass
         self.selfplay = make_source(
             self.config, self.learner.network, self.ranks, resumed_at=self.update
         )
-        new = self.selfplay.state()
-        if "pool" in new and "pool" in state["selfplay"]:
-            self.selfplay.restore(with_snapshots_of(new, state["selfplay"]))
+        self.selfplay.begin_new_games(games)
         learning = RunSeeds.of(self.config.run.seed, self.update).learning
         self.learner.random = np.random.default_rng([learning, self.ranks.rank])
 

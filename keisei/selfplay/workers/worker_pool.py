@@ -15,7 +15,7 @@ from keisei.network.predictor import Network, Weights
 from keisei.ppo.buffer import Experience
 from keisei.ppo.learner import Ranks
 from keisei.selfplay.rollout import RolloutStats, WorkerStats, with_snapshot
-from keisei.selfplay.source import WorkersFailedError
+from keisei.selfplay.source import WorkersFailedError, abandoned_games
 from keisei.selfplay.workers.inference_server import ServerAddress
 from keisei.selfplay.workers.model_sync import pack_weights
 from keisei.selfplay.workers.worker import GamesPlan, PoolSnapshots
@@ -212,9 +212,19 @@ class WorkerPool:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue with the counts and snapshots that `state` returned."""
-        self.abandoned_games = int(state["abandoned_games"])
-        self._shares.skip(int(state["games_given"]))
-        self._snapshots = [dict(weights) for weights in state["pool"]["snapshots"]]
+        self.begin_new_games(state)  # workers always do
+
+    def can_continue(self, state: Mapping[str, Any]) -> bool:
+        """Return whether `state` is that of a pool of workers."""
+        return "games_given" in state
+
+    def begin_new_games(self, state: Mapping[str, Any]) -> None:
+        """Keep snapshots and count abandoned games; see `GameSource.begin_new_games`."""
+        self.abandoned_games = abandoned_games(state)
+        if "games_given" in state:
+            self._shares.skip(int(state["games_given"]))
+        newest = state["pool"]["snapshots"][-self._config.selfplay.pool_size :]
+        self._snapshots = [dict(weights) for weights in newest]
 
     def close(self) -> None:
         """End all workers and free all resources."""
