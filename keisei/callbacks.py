@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from keisei.errors import KeiseiError
+from keisei.formats import count, percent
 
 if TYPE_CHECKING:  # readers of journals import `Progress`, and need neither Numba nor pydantic
     from keisei.config_schema import AppConfig
@@ -76,6 +77,47 @@ class TrainingStart:
     progress: Progress
     facts: Mapping[str, Any]
     """Properties of the session: parameters, planes, device, precision, versions ..."""
+
+
+Phase = Literal["starting", "playing", "learning", "evaluating", "waiting", "saving", "paused"]
+"""Phases of a run. It waits at its end, for an evaluation in the background."""
+
+
+@dataclass(frozen=True)
+class PhaseProgress:
+    """A phase of the run has begun, or has advanced: several times a second in most phases."""
+
+    phase: Phase
+    done: int = 0
+    """Plies, samples or games so far; 0 in phases that are not counted."""
+
+    total: int = 0
+    """Plies and samples of the phase; games at most; 0 if unknown."""
+
+    def __str__(self) -> str:
+        """Describe the phase in a few words.
+
+        >>> print(PhaseProgress("playing", 400, 1000))
+        playing 40 %
+        >>> print(PhaseProgress("evaluating", 120, 400))
+        evaluating 120 of up to 400 games
+        """
+        if self.phase == "evaluating" and self.total:
+            return f"evaluating {count(self.done)} of up to {count(self.total)} games"
+        if self.phase == "waiting":
+            return "waiting for an evaluation in the background"
+        share = f" {percent(self.fraction)}" if self.total else ""
+        return f"{self.phase}{share}"
+
+    @property
+    def fraction(self) -> float:
+        """Fraction of the phase that is over, 0 to 1."""
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
+
+@dataclass(frozen=True)
+class StopRequested:
+    """Someone has asked the run to end, by Ctrl-C for example; it will after this update."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +203,12 @@ class Callback:
     def on_training_start(self, event: TrainingStart) -> None:
         """Handle the start of a session."""
 
+    def on_phase(self, event: PhaseProgress) -> None:
+        """Handle the begin of a phase, or its progress."""
+
+    def on_stop_requested(self, event: StopRequested) -> None:
+        """Handle a request to end the run; called by a signal handler in the main thread."""
+
     def on_game_end(self, event: GameEnd) -> None:
         """Handle the end of a self-play game."""
 
@@ -180,10 +228,22 @@ class Callback:
         """Handle the end of a session."""
 
 
-Event = TrainingStart | GameEnd | EpochEnd | StepEnd | EvaluationEnd | CheckpointSaved | TrainingEnd
+Event = (
+    TrainingStart
+    | PhaseProgress
+    | StopRequested
+    | GameEnd
+    | EpochEnd
+    | StepEnd
+    | EvaluationEnd
+    | CheckpointSaved
+    | TrainingEnd
+)
 
 _METHODS: Final[dict[type, str]] = {
     TrainingStart: "on_training_start",
+    PhaseProgress: "on_phase",
+    StopRequested: "on_stop_requested",
     GameEnd: "on_game_end",
     EpochEnd: "on_epoch_end",
     StepEnd: "on_step_end",

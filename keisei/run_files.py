@@ -23,6 +23,9 @@ METRICS: Final = "metrics.jsonl"
 LIVE: Final = "live.json"
 """Games in progress; removed when the run ends: see `keisei.training.writers`."""
 
+HEARTBEAT: Final = "heartbeat.json"
+"""Sign of life and phase; removed when the run ends: see `keisei.runs.heartbeat`."""
+
 LOG: Final = "run.log"
 """Log messages."""
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.context import SpawnContext
@@ -263,6 +264,9 @@ class InterruptFlag:
 
     def __init__(self) -> None:
         self.is_set = False
+        self.on_set: Callable[[], None] = lambda: None
+        """Called by the signal handler, in the main thread, when the flag is set."""
+
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -281,6 +285,7 @@ class InterruptFlag:
             raise KeyboardInterrupt
         self.is_set = True
         logger.warning("ending after this update; press Ctrl-C again to stop at once")
+        self.on_set()
 
 
 def usable_cpus() -> int:

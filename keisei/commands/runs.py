@@ -43,8 +43,8 @@ def runs(
     console = Console()
     console.print(_table(found))
     for run in found:
-        if run.note:
-            console.print(f"{run.name}: {run.note}", style="dim", markup=False, highlight=False)
+        if about := run.note or run.activity:
+            console.print(f"{run.name}: {about}", style="dim", markup=False, highlight=False)
 
 
 def _table(found: "list[RunOverview]") -> "Table":

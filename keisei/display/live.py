@@ -1,12 +1,14 @@
 """The display of a run: redrawn in place on a terminal, plain log lines elsewhere.
 
-Both are callbacks, so a display that fails cannot stop training. The live display draws only when
-it receives an event, at most four times a second, and for at most 1 % of the time.
+Both are callbacks, so a display that fails cannot stop training. A thread redraws the live display
+four times a second, or less often if drawing would take more than 1 % of the time; so it shows that
+the run is alive, and in which phase, during long updates and evaluations too.
 """
 
 import atexit
 import logging
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -23,10 +25,10 @@ from keisei import metric_names as names
 from keisei.callbacks import (
     Callback,
     CheckpointSaved,
-    EpochEnd,
     EvaluationEnd,
-    GameEnd,
+    PhaseProgress,
     StepEnd,
+    StopRequested,
     TrainingEnd,
     TrainingStart,
 )
@@ -46,6 +48,9 @@ logger = logging.getLogger(__name__)
 
 LINE_INTERVAL: Final = 10.0
 """Seconds between two lines of progress."""
+
+PHASE_INTERVAL: Final = 30.0
+"""Seconds without a line after which the plain display logs the phase of the run."""
 
 FRAME_INTERVAL: Final = 0.25
 """Minimum number of seconds between two frames of the live display."""
@@ -78,42 +83,78 @@ MAX_MESSAGES: Final = 12
 
 
 class PlainDisplay(Callback):
-    """Logs the settings at the start, and a line of progress every few seconds."""
+    """Logs the settings at the start, a line of progress every few seconds, and long phases."""
 
     def __init__(
-        self, *, interval: float = LINE_INTERVAL, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        interval: float = LINE_INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
+        has_timer: bool = True,
     ) -> None:
+        """Make a display.
+
+        Args:
+            interval: seconds between two lines of progress.
+            clock: returns the time in seconds.
+            has_timer: whether a thread calls `tick`; tests call it themselves.
+        """
         self.state = RunState(clock=clock)
         self._interval = interval
         self._clock = clock
         self._next_line = 0.0
+        self._last_line = 0.0
+        self._lock = threading.RLock()
+        """Held while the state changes or is drawn. Not while a message is taken, which may happen
+        in any thread that logs, and in a signal handler."""
+
+        self._ended = threading.Event()
+        self._timer: threading.Thread | None = None
+        if has_timer:
+            self._timer = threading.Thread(target=self._run_timer, name="display", daemon=True)
 
     def on_training_start(self, event: TrainingStart) -> None:
         """Log all settings and facts."""
-        self.state.start(event)
+        with self._lock:
+            self.state.start(event)
         is_resumed = event.progress.update > 0
         logger.info("%s in %s", "resumed" if is_resumed else "started", event.run_directory)
         for section, settings in event.config.model_dump().items():
             logger.info("%s: %s", section, _pairs(settings), extra=_LOG_ONLY)
         logger.info("facts: %s", _pairs(dict(event.facts)), extra=_LOG_ONLY)
-        self._next_line = self._clock()
+        self._next_line = self._last_line = self._clock()
+        if self._timer is not None:
+            self._timer.start()
+
+    def on_phase(self, event: PhaseProgress) -> None:
+        """Take over the phase."""
+        with self._lock:
+            self.state.enter(event)
+
+    def on_stop_requested(self, event: StopRequested) -> None:
+        """Take over that the run ends soon."""
+        self.state.is_stopping = True
 
     def on_step_end(self, event: StepEnd) -> None:
         """Log a line of progress if it is time."""
-        self.state.step(event)
+        with self._lock:
+            self.state.step(event)
         if self._clock() >= self._next_line:
             self._next_line = self._clock() + self._interval
+            self._last_line = self._clock()
             logger.info("%s", progress_line(self.state), extra=_LOG_ONLY)
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Log the scores."""
-        self.state.evaluate(event)
+        with self._lock:
+            self.state.evaluate(event)
         scores = ", ".join(
             f"{opponent} {percent(results[-1].score, 1)} +- {percent(results[-1].margin, 1)}"
             for opponent, results in self.state.scores.items()
             if opponent in event.scores
         )
         rating = "" if event.placement is None else f"Elo {event.placement}, "
+        self._last_line = self._clock()
         logger.info(
             "update %d, %sscore against %s",
             event.progress.update,
@@ -123,12 +164,15 @@ class PlainDisplay(Callback):
 
     def on_checkpoint(self, event: CheckpointSaved) -> None:
         """Log the name of the checkpoint."""
-        self.state.save(event)
+        with self._lock:
+            self.state.save(event)
         logger.info("update %d saved: %s", event.progress.update, event.path.name)
 
     def on_training_end(self, event: TrainingEnd) -> None:
         """Log the reason and the totals."""
-        self.state.end(event)
+        self._end_timer()
+        with self._lock:
+            self.state.end(event)
         progress = event.progress
         logger.info(
             "training ended: %s; %s plies, %s games, %s updates in %s",
@@ -138,6 +182,28 @@ class PlainDisplay(Callback):
             count(progress.update),
             duration(progress.seconds),
         )
+
+    def tick(self) -> None:
+        """Log the phase if there was no line for a while."""
+        now = self._clock()
+        if now - self._last_line >= PHASE_INTERVAL:
+            self._last_line = now
+            with self._lock:
+                phase, seconds = self.state.phase, self.state.phase_seconds
+            logger.info("%s, for %s", phase, duration(seconds), extra=_LOG_ONLY)
+
+    def _run_timer(self) -> None:
+        while not self._ended.wait(FRAME_INTERVAL):
+            try:
+                self.tick()
+            except Exception:  # as in events: a display that fails cannot stop training
+                logger.exception("the display failed")
+
+    def _end_timer(self) -> None:
+        self._ended.set()
+        timer = self._timer
+        if timer is not None and timer.is_alive() and timer is not threading.current_thread():
+            timer.join()
 
 
 def _pairs(settings: dict[str, object]) -> str:
@@ -171,8 +237,14 @@ def progress_line(state: RunState) -> str:
 class LiveDisplay(PlainDisplay):
     """Shows the run on a terminal, redrawn in place; the plain lines go to ``run.log`` only."""
 
-    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(clock=clock)
+    def __init__(
+        self,
+        console: Console,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        has_timer: bool = True,
+    ) -> None:
+        super().__init__(clock=clock, has_timer=has_timer)
         self._console = console
         # Legacy Windows consoles and other encodings than UTF-8 have no block characters.
         is_plain = console.legacy_windows or console.options.ascii_only
@@ -186,61 +258,44 @@ class LiveDisplay(PlainDisplay):
     def on_training_start(self, event: TrainingStart) -> None:
         """Take over the terminal."""
         atexit.register(self.close)  # restores the cursor however the program ends
-        self._live.start()
-        self._owned.callback(self._live.stop)
-        self._owned.enter_context(diverted(self._take_message))
-        super().on_training_start(event)
-        self._draw()
-
-    def on_game_end(self, event: GameEnd) -> None:
-        """Redraw the clock if it is time: during a rollout."""
-        self._draw_if_due()
-
-    def on_epoch_end(self, event: EpochEnd) -> None:
-        """Redraw the clock if it is time: during an update."""
-        self._draw_if_due()
-
-    def on_step_end(self, event: StepEnd) -> None:
-        """Redraw with the new metrics if it is time."""
-        super().on_step_end(event)
-        self._draw_if_due()
-
-    def on_evaluation(self, event: EvaluationEnd) -> None:
-        """Redraw with the new scores if it is time."""
-        super().on_evaluation(event)
-        self._draw_if_due()
-
-    def on_checkpoint(self, event: CheckpointSaved) -> None:
-        """Redraw with the new checkpoint if it is time."""
-        super().on_checkpoint(event)
-        self._draw_if_due()
+        with self._lock:  # the timer that starts here draws after the first frame
+            self._live.start()
+            self._owned.callback(self._live.stop)
+            self._owned.enter_context(diverted(self._take_message))
+            super().on_training_start(event)
+            self._draw()
 
     def on_training_end(self, event: TrainingEnd) -> None:
         """Draw a last time and restore the terminal."""
         try:
             super().on_training_end(event)
-            if math.isfinite(self._next_frame):
-                self._draw()
+            with self._lock:
+                if math.isfinite(self._next_frame):
+                    self._draw()
         finally:
             self.close()
 
+    def tick(self) -> None:
+        """Redraw if it is time."""
+        super().tick()
+        with self._lock:
+            if self._clock() >= self._next_frame:
+                self._draw()
+
     def close(self) -> None:
         """Restore the terminal, and repeat the warnings that scrolled out of the display."""
-        self._next_frame = math.inf
-        self._owned.close()
-        atexit.unregister(self.close)
-        show_again(self._warnings)
-        self._warnings.clear()
+        with self._lock:
+            self._next_frame = math.inf
+            self._owned.close()
+            atexit.unregister(self.close)
+            show_again(self._warnings)
+            self._warnings.clear()
 
     def _take_message(self, record: logging.LogRecord) -> None:
         if not _LOG_ONLY.keys() <= vars(record).keys():
             self.state.messages.append(record)
             if record.levelno >= logging.WARNING:
                 self._warnings.append(record)
-
-    def _draw_if_due(self) -> None:
-        if self._clock() >= self._next_frame:
-            self._draw()
 
     def _draw(self) -> None:
         started = self._clock()
@@ -250,7 +305,7 @@ class LiveDisplay(PlainDisplay):
             frame = render_run(self.state, width, height - 1, self._glyphs)
             self._live.update(frame, refresh=True)
         except Exception:
-            self.close()  # it would fail at every event: continue with plain lines
+            self.close()  # it would fail every time: continue with plain lines
             raise
         done = self._clock()
         self._next_frame = done + max(FRAME_INTERVAL, (done - started) / MAX_TIME_SHARE)
@@ -282,11 +337,10 @@ def render_run(state: RunState, width: int, height: int, glyphs: Glyphs) -> Grou
 def _plain(state: RunState, width: int, height: int, glyphs: Glyphs) -> Group:
     """Return the display without frames, for terminals of 80 x 24 and smaller ones."""
     head = parts.header(state, width, glyphs)
-    tail = [
-        parts.time_line(state, width, glyphs),
-        *parts.worker_lines(state, width, glyphs)[:MAX_WORKERS],
-        *parts.strength_lines(state, width, glyphs)[:MAX_OPPONENTS],
-    ]
+    strength = parts.strength_lines(state, width, glyphs)[:MAX_OPPONENTS]
+    free = height - len(head) - BOARD_HEIGHT - 1 - len(strength)
+    workers = parts.worker_lines(state, width, min(MAX_WORKERS, max(1, free)), glyphs)
+    tail = [parts.time_line(state, width, glyphs), *workers, *strength]
     tail = tail[: max(0, height - len(head))]
     room = max(0, height - len(head) - len(tail))
     board_width = BOARD_WIDTHS[glyphs.lettering]

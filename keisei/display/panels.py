@@ -105,7 +105,7 @@ def labelled(label: str) -> Text:
 
 
 def header(state: RunState, width: int, glyphs: Glyphs) -> list[RenderableType]:
-    """Return the two lines at the top: name, network, progress and remaining time."""
+    """Return the three lines at the top: name and network, progress and time, the phase."""
     progress = state.progress
     title = Text.assemble(
         ("Keisei  ", "bold red"),
@@ -117,7 +117,9 @@ def header(state: RunState, width: int, glyphs: Glyphs) -> list[RenderableType]:
     title.pad_right(max(0, width - len(update) - title.cell_len))
     title.append(update, "dim")
     plies = f"{count(progress.timestep)} / {count(progress.total_timesteps)} plies"
-    times = f"{duration(state.seconds)}, {duration(state.seconds_left)} left"
+    times = duration(state.seconds)
+    if state.fraction_done < 1.0:  # what comes after the last update takes an unknown time
+        times += f", {duration(state.seconds_left)} left"
     numbers = f" {percent(state.fraction_done)}  {plies}  {times}"
     if len(numbers) > width * 3 // 4:
         numbers = f" {percent(state.fraction_done)}  {times}"
@@ -127,7 +129,16 @@ def header(state: RunState, width: int, glyphs: Glyphs) -> list[RenderableType]:
     line.add_column(no_wrap=True, overflow="crop")
     bar = ProgressBar(total=1.0, completed=state.fraction_done, width=room, complete_style="red")
     line.add_row(bar, Text(numbers))
-    return [fit(title, width, glyphs), line]
+    return [fit(title, width, glyphs), line, fit(phase_line(state), width, glyphs)]
+
+
+def phase_line(state: RunState) -> Text:
+    """Return the phase of the run, and how long it has taken so far."""
+    line = Text().append(f"{state.phase}", "cyan")
+    line.append(f"  {duration(state.phase_seconds)}", "dim")
+    if state.is_stopping:
+        line.append("  ends after this update; Ctrl-C again stops at once", "yellow")
+    return line
 
 
 def _saved(state: RunState) -> str:
@@ -249,14 +260,21 @@ def time_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
     return lines
 
 
-def worker_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
-    """Return a line for each worker."""
+def worker_lines(state: RunState, width: int, limit: int, glyphs: Glyphs) -> list[Text]:
+    """Return a line for each worker, or one for all of them if they are more than `limit`."""
+    figures = [
+        [state.metric(names.worker_metric(number, figure)) for figure in names.WORKER_FIGURES]
+        for number in names.worker_numbers(state.metrics)
+    ]
+    labels = [f"worker {number}" for number in names.worker_numbers(state.metrics)]
+    if len(figures) > limit:
+        rates, waits, counts, versions, sizes = zip(*figures, strict=True)
+        share = sum(waits) / len(waits)
+        labels = [f"{len(figures)} workers"]
+        figures = [[sum(rates), share, sum(counts), min(versions), sum(sizes)]]
     lines = []
-    for number in names.worker_numbers(state.metrics):
-        rate, waiting, games, version, memory = (
-            state.metric(names.worker_metric(number, figure)) for figure in names.WORKER_FIGURES
-        )
-        line = labelled(f"worker {number}").append(f"{count(rate):>6} plies/s")
+    for label, (rate, waiting, games, version, memory) in zip(labels, figures, strict=True):
+        line = labelled(label).append(f"{count(rate):>6} plies/s")
         line.append(f"  {count(games)} games, waiting {percent(waiting)}", "dim")
         line.append(f", weights {version:.0f}, {count(memory)} MB", "dim")
         lines.append(fit(line, width, glyphs))

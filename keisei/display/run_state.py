@@ -13,6 +13,7 @@ from keisei import metric_names as names
 from keisei.callbacks import (
     CheckpointSaved,
     EvaluationEnd,
+    PhaseProgress,
     Progress,
     StepEnd,
     TrainingEnd,
@@ -37,6 +38,8 @@ MAX_MESSAGES: Final = 30
 """Maximum number of log messages that are kept."""
 
 _NO_PROGRESS: Final = Progress(timestep=0, total_timesteps=1, update=0, games=0, seconds=0.0)
+
+_STARTING: Final = PhaseProgress("starting")
 
 _TRENDS: Final = (
     names.SPS,
@@ -73,6 +76,13 @@ class RunState:
     ratings: list[EloEstimate] = field(default_factory=list)
     """All ratings, oldest first."""
 
+    phase: PhaseProgress = _STARTING
+    phase_began: float = 0.0
+    """Time at which the phase began, by the clock."""
+
+    is_stopping: bool = False
+    """Whether the run was asked to end after this update."""
+
     checkpoint: Progress | None = None
     """Progress at the last checkpoint."""
 
@@ -87,10 +97,17 @@ class RunState:
         """Handle the start of a session; after a resume, read earlier metrics from the journal."""
         self.config, self.run_directory = event.config, event.run_directory
         self.facts, self.first = event.facts, event.progress
+        self.phase_began = self.clock()
         self._set_progress(event.progress)
         if event.progress.update > 0:
             self.checkpoint = event.progress
             self._read_journal(event.run_directory, event.progress.update)
+
+    def enter(self, event: PhaseProgress) -> None:
+        """Handle the begin or the progress of a phase."""
+        if event.phase != self.phase.phase:
+            self.phase_began = self.clock()
+        self.phase = event
 
     def step(self, event: StepEnd) -> None:
         """Handle the end of a training step."""
@@ -154,6 +171,11 @@ class RunState:
     def seconds(self) -> float:
         """Seconds of training until now."""
         return self.progress.seconds + self.clock() - self.updated
+
+    @property
+    def phase_seconds(self) -> float:
+        """Seconds since the phase began."""
+        return self.clock() - self.phase_began
 
     @property
     def average_sps(self) -> float:

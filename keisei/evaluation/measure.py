@@ -1,10 +1,12 @@
 """Strength of a network during training: its rating, and scores against some opponents."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from keisei.config_schema import AppConfig
+from keisei.evaluation.calibration import GAMES as CALIBRATION_GAMES
 from keisei.evaluation.calibration import Calibration, measure_calibration
-from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.match import MatchResult, MatchSettings, play_match
 from keisei.evaluation.placing import Placement, PlacingSettings, place_player
 from keisei.evaluation.results import Conditions
 from keisei.evaluation.scale import current_scale
@@ -55,6 +57,7 @@ def measure(
     within: float,
     seed: int,
     sample_games: int = 0,
+    on_games: Callable[[int, int], None] = lambda games, at_most: None,
 ) -> Measurement:
     """Play a network against each opponent of ``config.evaluation``, and place it on the scale.
 
@@ -65,6 +68,7 @@ def measure(
         within: points within which the rating is to be known; 0: no rating.
         seed: seed of the matches.
         sample_games: number of games of each match to return as records.
+        on_games: called after each ply with the games so far, and all games at most.
     """
     settings = config.evaluation
     player = PolicyPlayer(
@@ -83,15 +87,23 @@ def measure(
         keep_games=sample_games,
     )
     scale = current_scale()
+    at_most = games * len(settings.opponents) + CALIBRATION_GAMES
+    at_most += settings.max_games if within else 0
+    played = 0
+
+    def games_after(before: int) -> Callable[[MatchResult], None]:
+        return lambda result: on_games(before + len(result.games), at_most)
+
     known: dict[str, Score] = {}
     scores: dict[str, Score] = {}
     records: list[GameRecord] = []
     for spec in settings.opponents:
         opponent = make_player(spec, threads=network.threads)
         try:
-            result = play_match(player, opponent, match)
+            result = play_match(player, opponent, match, on_games=games_after(played))
         finally:
             opponent.close()
+        played += len(result.games)
         scores[spec] = result.score
         records += result.records
         if opponent.identity in scale.ratings and Conditions.of(match) == scale.conditions:
@@ -106,6 +118,9 @@ def measure(
             seed=seed,
             threads=network.threads,
             known=known,
+            on_games=lambda progress: on_games(played - known_games + progress.games, at_most),
         ).placement
+        played += placement.games - known_games
+    on_games(played, at_most)
     calibration = measure_calibration(network, config, seed=seed)
     return Measurement(scores, placement, calibration, tuple(records))

@@ -164,6 +164,7 @@ class Learner(Protocol):
         buffer: ExperienceBuffer,
         settings: LearnSettings,
         on_epoch: Callable[[int], None] = ...,
+        on_samples: Callable[[int, int], None] = ...,
     ) -> UpdateStats:
         """Train on a finished rollout.
 
@@ -171,6 +172,7 @@ class Learner(Protocol):
             buffer: the rollout, with advantages and returns.
             settings: learning rate and entropy weight of this update.
             on_epoch: called with the number of each epoch, from 0, when it is over.
+            on_samples: called after each minibatch with the samples so far and in all epochs.
 
         Raises:
             TrainingDivergedError: The loss was NaN or infinite for too long.

@@ -148,6 +148,7 @@ class PPOLearner(ABC):
         buffer: ExperienceBuffer,
         settings: LearnSettings,
         on_epoch: Callable[[int], None] = lambda epoch: None,
+        on_samples: Callable[[int, int], None] = lambda done, total: None,
     ) -> UpdateStats:
         """Train on a finished rollout, for all epochs or until ``ppo.target_kl`` is exceeded.
 
@@ -155,6 +156,7 @@ class PPOLearner(ABC):
             buffer: the rollout, with advantages and returns.
             settings: learning rate and entropy weight of this update.
             on_epoch: called with the number of each epoch, from 0, when it is over.
+            on_samples: called after each minibatch with the samples so far and in all epochs.
 
         Raises:
             TrainingDivergedError: ``ppo.nan_limit`` minibatches in a row had a non-finite loss.
@@ -162,7 +164,7 @@ class PPOLearner(ABC):
         losses = LossMeans()
         epochs_done = 0
         for epoch in range(self.settings.epochs):
-            is_near = self._learn_epoch(buffer, settings, losses)
+            is_near = self._learn_epoch(epoch, buffer, settings, losses, on_samples)
             epochs_done += 1
             on_epoch(epoch)
             if not is_near:
@@ -180,7 +182,12 @@ class PPOLearner(ABC):
         return UpdateStats(figures, losses.samples * self.ranks.size)
 
     def _learn_epoch(
-        self, buffer: ExperienceBuffer, settings: LearnSettings, losses: LossMeans
+        self,
+        epoch: int,
+        buffer: ExperienceBuffer,
+        settings: LearnSettings,
+        losses: LossMeans,
+        on_samples: Callable[[int, int], None],
     ) -> bool:
         """Train on each sample once; return False if ``ppo.target_kl`` was exceeded on the way."""
         order = buffer.sample_order(self.random, self.settings.learn_share)
@@ -198,6 +205,7 @@ class PPOLearner(ABC):
             assert figures is not None
             losses.add(figures, self._guarded_step(result, settings), len(indices))
             start += len(indices)
+            on_samples(epoch * len(order) + start, self.settings.epochs * len(order))
             target = self.settings.target_kl
             if target is not None and self.ranks.means([figures.approx_kl])[0] > target:
                 return False

@@ -5,6 +5,7 @@ Needs neither Numba nor torch, so that ``keisei runs`` answers at once.
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,6 +14,7 @@ from keisei import run_files
 from keisei.callbacks import Progress
 from keisei.errors import KeiseiError
 from keisei.formats import network_name
+from keisei.runs.heartbeat import HEARTBEAT_TIMEOUT, RunHeartbeat, parse_heartbeat
 from keisei.runs.history import RunStatus, read_status
 from keisei.runs.journal import (
     FINISHED_REASONS,
@@ -21,11 +23,13 @@ from keisei.runs.journal import (
     JournalEntry,
     ScoreEstimate,
 )
+from keisei.system import FileAccessError, read_bytes
 
 StateName = Literal["finished", "running", "interrupted", "failed", "broken"]
 
 _SILENCE_TIMEOUT: Final = 120.0
-"""Seconds without a new line after which a run counts as killed, unless its steps are slow."""
+"""Seconds without a new line after which a run without a heartbeat counts as killed, unless its
+steps are slow. Earlier versions wrote none, and one may fail to be written."""
 
 _SILENCE_STEPS: Final = 10.0
 """Steps after which a silent run counts as killed: it may be evaluating in between."""
@@ -67,6 +71,12 @@ class RunOverview:
     max_minutes: float = 0.0
     """Time limit of the run in minutes; 0 for none."""
 
+    activity: str = ""
+    """What a running run is doing, such as ``playing 40 %``."""
+
+    heartbeat: RunHeartbeat | None = None
+    """Last sign of life of a running run; None if it writes none."""
+
     @property
     def fraction_done(self) -> float:
         """Fraction of the run that is over, 0 to 1: see `Progress.fraction_done`."""
@@ -82,7 +92,7 @@ class RunOverview:
     def as_dict(self) -> dict[str, Any]:
         """Return what ``keisei runs --json`` prints of the run."""
         fields = dict(vars(self))
-        for name in ("last_written", "metrics", "max_minutes"):
+        for name in ("last_written", "metrics", "max_minutes", "heartbeat"):
             del fields[name]
         fields["scores"] = {
             opponent: {"score": result.score, "low": result.low, "high": result.high,
@@ -109,18 +119,28 @@ def read_overview(run_directory: Path, *, now: float) -> RunOverview:
         config = run_files.read_config(run_directory)
     except KeiseiError as error:
         return RunOverview(run_directory.name, "broken", note=str(error))
-    return make_overview(run_directory.name, status, config, now=now)
+    heartbeat = None
+    with suppress(FileAccessError):
+        heartbeat = parse_heartbeat(read_bytes(run_directory / run_files.HEARTBEAT))
+    return make_overview(run_directory.name, status, config, heartbeat, now=now)
 
 
 def make_overview(
-    name: str, status: RunStatus, config: Mapping[str, Any], *, now: float
+    name: str,
+    status: RunStatus,
+    config: Mapping[str, Any],
+    heartbeat: RunHeartbeat | None,
+    *,
+    now: float,
 ) -> RunOverview:
-    """Return the overview of a run with a known status and settings."""
+    """Return the overview of a run with a known status, settings and sign of life."""
     first, last, furthest = status.first, status.last, status.furthest
     if first is None or last is None or furthest is None:
         note = f"{run_files.METRICS} has no readable line yet"
         return RunOverview(name, "broken", note=note, model=model_name(config))
-    state, note = _state(status.end, last, now)
+    state, note = _state(status.end, last, heartbeat, now)
+    if state != "running":
+        heartbeat = None
     parameters = status.facts.get("parameters")
     return RunOverview(
         name=name,
@@ -139,16 +159,28 @@ def make_overview(
         last_written=last.time,
         metrics=dict(status.metrics),
         max_minutes=_max_minutes(config),
+        activity="" if heartbeat is None else _activity(heartbeat),
+        heartbeat=heartbeat,
     )
 
 
-def _state(end: JournalEntry | None, last: JournalEntry, now: float) -> tuple[StateName, str]:
-    """Return (state, note) of a run by its end, if there is one, and its last entry."""
+def _activity(heartbeat: RunHeartbeat) -> str:
+    ending = "; ends after this update" if heartbeat.is_stopping else ""
+    return f"{heartbeat.progress}{ending}"
+
+
+def _state(
+    end: JournalEntry | None, last: JournalEntry, heartbeat: RunHeartbeat | None, now: float
+) -> tuple[StateName, str]:
+    """Return (state, note) of a run by its end, if there is one, or its signs of life."""
     if end is not None:
         if end.reason in FINISHED_REASONS:
             return "finished", ""
         return ("interrupted", "") if end.reason == INTERRUPTED else ("failed", end.reason)
-    # A killed run leaves no end. It counts as running while its last line is recent.
+    # A killed run leaves no end. It counts as running while its last sign of life is recent.
+    if heartbeat is not None and heartbeat.time >= last.time - HEARTBEAT_TIMEOUT:
+        is_running = heartbeat.is_fresh(now) or now - last.time <= HEARTBEAT_TIMEOUT
+        return ("running", "") if is_running else ("interrupted", "killed")
     seconds_per_step = last.seconds / last.update if last.update else 0.0
     if now - last.time <= max(_SILENCE_TIMEOUT, _SILENCE_STEPS * seconds_per_step):
         return "running", ""

@@ -16,6 +16,7 @@ import orjson
 from keisei import run_files
 from keisei.runs.curves import Curve, Floats
 from keisei.runs.folder import OutsideError, RunsFolder
+from keisei.runs.heartbeat import RunHeartbeat, parse_heartbeat
 from keisei.runs.journal import CHUNK_BYTES, JournalReader
 from keisei.runs.listing import RunOverview, make_overview
 from keisei.runs.run_record import (
@@ -50,6 +51,7 @@ class RunReader:
         self._lock = Lock()
         self._config: Mapping[str, Any] = {}
         self._problem = ""
+        self._heartbeat: RunHeartbeat | None = None
         self._sample: RunRecord | None = None
         self._full = RunRecord()
         self._shown = self._full
@@ -95,6 +97,10 @@ class RunReader:
             self._shown = record
             self._sample, self._sampler = RunRecord(), JournalReader(self._open)
             self.version += 1
+
+    def read_heartbeat(self) -> None:
+        """Read the run's sign of life."""
+        self._heartbeat = parse_heartbeat(self._folder.read(self.name, run_files.HEARTBEAT))
 
     def read(self, max_bytes: int = CHUNK_BYTES) -> bool:
         """Read the next chunk of the journal; returns whether there is more.
@@ -169,7 +175,9 @@ class RunReader:
     def overview(self, now: float) -> RunOverview:
         """Return the overview of the run; `now` is in seconds since 1970."""
         with self._lock:
-            overview = make_overview(self.name, self._shown.status, self._config, now=now)
+            overview = make_overview(
+                self.name, self._shown.status, self._config, self._heartbeat, now=now
+            )
             return replace(overview, note=self._problem or overview.note)
 
     def curve(self, name: str, axis: str) -> Curve:

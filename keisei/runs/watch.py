@@ -106,6 +106,7 @@ class Watch:
                     run.read_tail()
                 elif run.is_read:
                     run.read()
+                run.read_heartbeat()
                 runs[name] = run
             self._runs = runs
             now = self.clock()

@@ -4,6 +4,7 @@
 has a `SelfPlay` for a share of the games.
 """
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -85,6 +86,7 @@ class GameSource(Protocol):
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = ...,
         is_paused: Callable[[], bool] = ...,
+        on_progress: Callable[[int], None] = ...,
     ) -> RolloutStats:
         """Fill `experience`; games in progress continue in the next rollout.
 
@@ -93,6 +95,7 @@ class GameSource(Protocol):
             timer: measures the time by section.
             on_game_end: called with outcome and length of each game that ends.
             is_paused: polled while collecting; nothing is played while it returns True.
+            on_progress: called with the number of plies of the rollout so far, now and then.
 
         Raises:
             WorkersFailedError: Too many workers failed in a row.
@@ -192,16 +195,19 @@ class SelfPlay:
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
         is_paused: Callable[[], bool] = lambda: False,
+        on_progress: Callable[[int], None] = lambda plies: None,
     ) -> RolloutStats:
         """Fill `experience`; see `GameSource.collect`."""
+        plies = itertools.count(0, self.env.num_games)
 
-        def wait_while_paused() -> None:
+        def before_ply() -> None:
             if is_paused():
                 with timer.section("waiting"):
                     while is_paused():
                         time.sleep(PAUSE_INTERVAL)
+            on_progress(next(plies))
 
-        stats = self.collector.collect(experience, timer, on_game_end, on_ply=wait_while_paused)
+        stats = self.collector.collect(experience, timer, on_game_end, on_ply=before_ply)
         stats.abandoned_games = self.abandoned_games
         return stats
 

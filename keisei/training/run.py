@@ -29,6 +29,7 @@ from keisei.training.resume import Changes, changed_settings, changes_since, req
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
 from keisei.training.writers import (
+    HeartbeatWriter,
     LiveGamesWriter,
     ReportWriter,
     SampleGamesWriter,
@@ -247,6 +248,7 @@ def _require_opponents(config: AppConfig) -> None:
 def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:
     return [
         *make_trackers(config, run_directory),
+        HeartbeatWriter(run_directory),
         SampleGamesWriter(run_directory, config.logging.sample_games),
         *(load_plugin(name) for name in config.logging.plugins),
         make_display(config, console),

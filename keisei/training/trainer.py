@@ -21,8 +21,11 @@ from keisei.callbacks import (
     EvaluationEnd,
     EventBus,
     GameEnd,
+    Phase,
+    PhaseProgress,
     Progress,
     StepEnd,
+    StopRequested,
     TrainingEnd,
     TrainingStart,
 )
@@ -129,6 +132,7 @@ class Trainer:
             changes = (f"{path}: {change}" for path, change in self.changes.items())
             facts["changed_settings"] = ", ".join(changes)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
+        interrupt.on_set = lambda: self.bus.emit(StopRequested())
         reason = "an error"
         try:
             with self.background if self.ranks.is_first else nullcontext(), self.selfplay:
@@ -168,6 +172,7 @@ class Trainer:
         if end != "interrupted":
             if not _is_due(self.update, self.config.checkpoint.interval):
                 self.save(states)  # evaluation takes a while, and may be interrupted
+            self._set_phase("waiting")
             self._take_evaluation(self.background.finish(interrupt))
             final = self.config.evaluation
             self.evaluate(final.final_games, final.final_within)
@@ -191,8 +196,17 @@ class Trainer:
         self._wait_while_ranks_paused()
         done = self.ranks.broadcast(self._done)
         self.selfplay.sync_weights(self.learner.network, self.update)
-        stats = self.selfplay.collect(self.buffer, self.timer, self._emit_game, self._is_paused)
+        total = len(self.buffer)
+        self._set_phase("playing", 0, total)
+        stats = self.selfplay.collect(
+            self.buffer,
+            self.timer,
+            self._emit_game,
+            self._is_paused,
+            lambda plies: self._set_phase("playing", plies, total),
+        )
         stats = self._of_all_ranks(stats)
+        self._set_phase("learning")
         with self.timer.section("learning"):
             self.buffer.finish(
                 gamma=config.ppo.gamma,
@@ -221,6 +235,7 @@ class Trainer:
                 self.buffer,
                 settings,
                 on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
+                on_samples=lambda done, total: self._set_phase("learning", done, total),
             )
         self.timestep += stats.plies
         self.games += len(stats.outcomes)
@@ -231,7 +246,10 @@ class Trainer:
 
     def _is_paused(self) -> bool:
         """Return whether to pause in the middle of a rollout; several ranks pause between them."""
-        return self.ranks.size == 1 and self._pause.is_set() and not self._interrupt.is_set
+        is_paused = self.ranks.size == 1 and self._pause.is_set() and not self._interrupt.is_set
+        if is_paused:
+            self._set_phase("paused")
+        return is_paused
 
     def _wait_while_ranks_paused(self) -> None:
         """Wait while the first of several ranks sees the pause file.
@@ -242,6 +260,7 @@ class Trainer:
             return
         with self.timer.section("waiting"):
             while self.ranks.broadcast(self._pause.is_set()):
+                self._set_phase("paused")
                 if self.ranks.any(self._interrupt.is_set):
                     return
                 time.sleep(PAUSE_INTERVAL)
@@ -262,6 +281,7 @@ class Trainer:
 
     def evaluate(self, games: int, within: float) -> dict[str, Score]:
         """Rate the network, by its averaged weights if any, and play the configured opponents."""
+        self._set_phase("evaluating")
         result = measure(
             self.learner.evaluation_network,
             self.config,
@@ -269,6 +289,7 @@ class Trainer:
             within=within,
             seed=self.config.run.seed + self.update,
             sample_games=self.config.logging.sample_games,
+            on_games=lambda games, at_most: self._set_phase("evaluating", games, at_most),
         )
         self._take_evaluation(EvaluationEnd.of(self.progress, result))
         self.timer.take()  # the next step's times are its own
@@ -276,6 +297,7 @@ class Trainer:
 
     def save(self, others: Sequence[Mapping[str, Any]] = ()) -> Path:
         """Write a checkpoint; `others` are the states of the other ranks, if there are any."""
+        self._set_phase("saving")
         path = save_checkpoint(
             self.run_directory / CHECKPOINTS,
             timestep=self.timestep,
@@ -396,6 +418,9 @@ class Trainer:
         if event is not None:
             self.scores, self.placement = dict(event.scores), event.placement
             self.bus.emit(event)
+
+    def _set_phase(self, phase: Phase, done: int = 0, total: int = 0) -> None:
+        self.bus.emit(PhaseProgress(phase, done, total))
 
     def _emit_game(self, outcome: Outcome, plies: int) -> None:
         self.bus.emit(GameEnd(outcome, plies))

@@ -1,4 +1,4 @@
-"""Callbacks that write files of a run: sample games, ``live.json`` and the report.
+"""Callbacks that write files of a run: sample games, heartbeat, ``live.json`` and the report.
 
 ``live.json`` holds a few of the games in progress, for the dashboard. It is replaced at most once
 a second and removed when the run ends. Writing it takes a millisecond or two, and at most
@@ -8,6 +8,7 @@ a second and removed when the run ends. Writing it takes a millisecond or two, a
 import json
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,12 +22,15 @@ from keisei.callbacks import (
     EpochEnd,
     EvaluationEnd,
     GameEnd,
+    PhaseProgress,
     StepEnd,
+    StopRequested,
     TrainingEnd,
     TrainingStart,
 )
 from keisei.evaluation.match import write_games
 from keisei.ppo.buffer import Experience
+from keisei.runs.heartbeat import HEARTBEAT_INTERVAL, RunHeartbeat
 from keisei.selfplay.source import GameSource, SelfPlay
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.sfen import format_sfen
@@ -94,6 +98,47 @@ class ReportWriter(Callback):
         logger.info("report: %s", write_report(self.run_directory))
 
 
+class HeartbeatWriter(Callback):
+    """Writes ``heartbeat.json`` every few seconds, from a thread: also while an update is slow."""
+
+    def __init__(self, run_directory: Path, *, interval: float = HEARTBEAT_INTERVAL) -> None:
+        self.path = run_directory / run_files.HEARTBEAT
+        self._interval = interval
+        self._progress = PhaseProgress("starting")
+        self._is_stopping = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def on_training_start(self, event: TrainingStart) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def on_phase(self, event: PhaseProgress) -> None:
+        """Note the phase for the next heartbeat."""
+        self._progress = event
+
+    def on_stop_requested(self, event: StopRequested) -> None:
+        """Note it for the next heartbeat."""
+        self._is_stopping = True
+
+    def on_training_end(self, event: TrainingEnd) -> None:
+        """End the thread, and remove the file."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def _beat(self) -> None:
+        is_ended = False
+        while not is_ended:
+            heartbeat = RunHeartbeat.now(self._progress, is_stopping=self._is_stopping)
+            # If it cannot be written, the next one will do: readers also look at the journal.
+            with suppress(FileAccessError):
+                write_atomically(self.path, heartbeat.to_json(), durable=False)
+            is_ended = self._ended.wait(self._interval)
+
+
 class BoardSnapshot(NamedTuple):
     """Position of a game in progress."""
 
@@ -138,6 +183,10 @@ class LiveGamesWriter(Callback):
         """Write the first version."""
         self._update = event.progress.update
         self._write()
+
+    def on_phase(self, event: PhaseProgress) -> None:
+        """Write if it is time: during a rollout, for example."""
+        self._write_if_due()
 
     def on_game_end(self, event: GameEnd) -> None:
         """Write if it is time: during a rollout."""

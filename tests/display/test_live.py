@@ -19,8 +19,9 @@ from rich.text import Text
 from keisei.callbacks import (
     CheckpointSaved,
     EventBus,
-    GameEnd,
+    PhaseProgress,
     StepEnd,
+    StopRequested,
     TrainingEnd,
     TrainingStart,
 )
@@ -44,11 +45,9 @@ from tests.training.fake_run import (
     fake_start,
     fake_step,
     progress_at,
-    random_game,
 )
 
 UPDATES = 60
-GAME_END = GameEnd(random_game(0)[1], 120)
 
 
 class Clock:
@@ -74,7 +73,7 @@ def written(console: Console) -> str:
 
 def state_after(directory: Path, updates: int) -> RunState:
     """What a display knows after some updates."""
-    display = PlainDisplay(clock=Clock())
+    display = PlainDisplay(clock=Clock(), has_timer=False)
     for event in fake_events(directory, updates=UPDATES, last=updates):
         if isinstance(event, TrainingEnd):
             break
@@ -124,6 +123,7 @@ def test_80_by_24_shows_all_that_matters(state: RunState) -> None:
         "Keisei  my-run",
         "update 45, saved 0:30 ago",
         "737,280 / 983,040 plies  4:30, 1:30 left",
+        "learning 50 %  0:00",
         "mean 2,731",
         "games          5,850",
         "49 % / 2 % / 49 %",
@@ -133,7 +133,7 @@ def test_80_by_24_shows_all_that_matters(state: RunState) -> None:
         "KL divergence",
         "learning rate  0.0003",
         "env 8 ▓ inference 39 ▒ learning 48 ╱ waiting 3 ░ other 2",
-        "worker 1        1,400 plies/s  900 games, waiting 5 %, weights 45, 400 MB",
+        "2 workers       2,800 plies/s  1,800 games, waiting 5 %, weights 45, 800 MB",
         "Elo             5000 ±50",
         "vs random      100 % ±1 %",
         "vs greedy",
@@ -141,6 +141,12 @@ def test_80_by_24_shows_all_that_matters(state: RunState) -> None:
     ):
         assert part in text
     assert "more" not in text
+
+
+def test_each_worker_has_a_line_where_there_is_room(state: RunState) -> None:
+    text = "\n".join(render(state, 80, 24))
+    assert "worker 1        1,400 plies/s  900 games, waiting 5 %, weights 45, 400 MB" in text
+    assert "Black in hand" in text
 
 
 def test_a_wide_terminal_has_panels_and_the_score_by_colour(state: RunState) -> None:
@@ -258,14 +264,14 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_at_most_four_pictures_a_second(tmp_path: Path, drawn: list[float]) -> None:
     clock = Clock()
-    display = LiveDisplay(terminal(), clock=clock)
+    display = LiveDisplay(terminal(), clock=clock, has_timer=False)
     display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
     step = fake_step(1, UPDATES)
     for _ in range(1_000):
         clock.now += 0.01
-        display.on_game_end(GAME_END)
         display.on_step_end(step)
         display.on_checkpoint(CheckpointSaved(tmp_path, progress_at(1, UPDATES)))
+        display.tick()
     display.close()
     assert 35 <= len(drawn) <= 41
     assert min(b - a for a, b in pairwise(drawn)) >= 0.25
@@ -281,17 +287,17 @@ def test_slow_drawing_is_done_less_often(tmp_path: Path, monkeypatch: pytest.Mon
         return Group()
 
     monkeypatch.setattr(display_module, "render_run", slow)
-    display = LiveDisplay(terminal(), clock=clock)
+    display = LiveDisplay(terminal(), clock=clock, has_timer=False)
     display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
     for _ in range(1_000):
         clock.now += 0.1
-        display.on_game_end(GAME_END)
+        display.tick()
     display.close()
     assert len(drawn) * 0.1 <= 0.015 * (clock.now - 1_000.0) + 0.1
 
 
 def test_an_event_that_draws_nothing_costs_next_to_nothing(tmp_path: Path) -> None:
-    display = LiveDisplay(terminal(), clock=Clock())
+    display = LiveDisplay(terminal(), clock=Clock(), has_timer=False)
     display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
     step = fake_step(30, UPDATES)
     display.on_step_end(step)
@@ -302,6 +308,70 @@ def test_an_event_that_draws_nothing_costs_next_to_nothing(tmp_path: Path) -> No
     display.close()
 
 
+def test_a_picture_is_drawn_while_nothing_happens(tmp_path: Path, drawn: list[float]) -> None:
+    display = LiveDisplay(terminal())
+    display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
+    deadline = time.monotonic() + 20.0
+    while len(drawn) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)  # a long update: no event
+    display.on_training_end(TrainingEnd("finished", progress_at(0, UPDATES)))
+    assert len(drawn) >= 3
+    number = len(drawn)
+    time.sleep(0.6)
+    assert len(drawn) == number, "it draws after its end"
+
+
+# ---- what is going on ----
+
+
+@pytest.mark.parametrize(
+    ("phase", "text"),
+    [
+        (PhaseProgress("starting"), "starting"),
+        (PhaseProgress("playing", 400, 1_000), "playing 40 %"),
+        (PhaseProgress("learning"), "learning"),
+        (PhaseProgress("learning", 2_000, 1_000), "learning 100 %"),
+        (PhaseProgress("evaluating", 1_200, 4_000), "evaluating 1,200 of up to 4,000 games"),
+        (PhaseProgress("waiting"), "waiting for an evaluation in the background"),
+        (PhaseProgress("paused"), "paused"),
+    ],
+)
+@pytest.mark.parametrize("size", [(80, 23), (140, 40), (40, 10)])
+def test_the_phase_has_a_line(
+    state: RunState, phase: PhaseProgress, text: str, size: tuple[int, int]
+) -> None:
+    state.enter(phase)
+    line = render(state, *size)[2].strip()
+    assert line.startswith(text[:30])
+
+
+def test_the_time_of_a_phase_counts_from_its_begin(tmp_path: Path) -> None:
+    clock = Clock()
+    state = RunState(clock=clock)
+    state.start(fake_start(tmp_path, fake_config(), 0, UPDATES))
+    for done in (0, 50, 100):
+        state.enter(PhaseProgress("playing", done, 100))
+        clock.now += 20.0
+    assert state.phase_seconds == 60.0
+    state.enter(PhaseProgress("learning"))
+    assert state.phase_seconds == 0.0
+
+
+def test_a_run_that_will_end_says_so(tmp_path: Path) -> None:
+    display = PlainDisplay(clock=Clock(), has_timer=False)
+    EventBus([display]).emit(fake_start(tmp_path, fake_config(), 0, UPDATES))
+    EventBus([display]).emit(StopRequested())
+    assert "ends after this update" in render(display.state, 80, 23)[2]
+
+
+def test_no_time_is_left_to_promise_after_the_last_update(tmp_path: Path) -> None:
+    state = state_after(tmp_path, UPDATES)
+    state.enter(PhaseProgress("evaluating", 120, 400))
+    lines = render(state, 80, 23)
+    assert "100 %" in lines[1]
+    assert "left" not in lines[1]
+
+
 # ---- the terminal ----
 
 
@@ -309,10 +379,11 @@ def test_the_live_display_takes_the_terminal_and_gives_it_back(tmp_path: Path) -
     console = terminal()
     clock = Clock()
     with configure_logging(tmp_path, console):
-        display = LiveDisplay(console, clock=clock)
+        display = LiveDisplay(console, clock=clock, has_timer=False)
         for event in fake_events(tmp_path, updates=UPDATES, last=10):
             clock.now += 0.3
             EventBus([display]).emit(event)
+            display.tick()
             if isinstance(event, TrainingStart):
                 logging.getLogger("keisei.test").warning("the disk is nearly full")
     text = written(console)
@@ -330,7 +401,7 @@ def test_the_live_display_takes_the_terminal_and_gives_it_back(tmp_path: Path) -
 def test_messages_below_the_picture_leave_out_its_own_lines(tmp_path: Path) -> None:
     console, clock = terminal(), Clock()
     with configure_logging(tmp_path, console):
-        display = LiveDisplay(console, clock=clock)
+        display = LiveDisplay(console, clock=clock, has_timer=False)
         display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
         clock.now += 60.0
         display.on_step_end(fake_step(1, UPDATES))
@@ -352,6 +423,7 @@ def test_a_display_that_cannot_draw_continues_with_plain_lines(
         for event in fake_events(tmp_path, updates=UPDATES, last=10):
             if isinstance(event, StepEnd) and event.progress.update == 5:
                 monkeypatch.setattr(display_module, "render_run", broken)
+                time.sleep(0.6)  # the timer draws
             clock.now += 11.0
             bus.emit(event)
     assert (tmp_path / "run.log").read_text("utf-8").count("ZeroDivisionError: a bug") == 1
@@ -426,7 +498,7 @@ def test_plain_lines_come_every_few_seconds(
 ) -> None:
     caplog.set_level(logging.INFO)
     clock = Clock()
-    display = PlainDisplay(interval=10.0, clock=clock)
+    display = PlainDisplay(interval=10.0, clock=clock, has_timer=False)
     for event in fake_events(tmp_path, updates=UPDATES, last=20):
         EventBus([display]).emit(event)
         clock.now += 4.0 if isinstance(event, StepEnd) else 0.0
@@ -450,6 +522,23 @@ def test_plain_lines_come_every_few_seconds(
     ):
         assert part in lines[-1]
     assert any("score against random" in message for message in messages)
+
+
+def test_a_long_phase_has_plain_lines_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    clock = Clock()
+    display = PlainDisplay(clock=clock, has_timer=False)
+    display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
+    for games in range(100):
+        display.on_phase(PhaseProgress("evaluating", games, 400))
+        clock.now += 1.0
+        display.tick()
+    messages = [record.getMessage() for record in caplog.records]
+    assert [message for message in messages if message.startswith("evaluating")] == [
+        "evaluating 29 of up to 400 games, for 0:30",
+        "evaluating 59 of up to 400 games, for 1:00",
+        "evaluating 89 of up to 400 games, for 1:30",
+    ]
 
 
 def test_the_settings_choose_the_display() -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from keisei.evaluation.calibration import GAMES as CALIBRATION_GAMES
 from keisei.evaluation.measure import manner_of_play, measure
 from keisei.evaluation.scale import current_scale
 from tests.tiny import tiny_trainer
@@ -26,9 +27,19 @@ def test_games_under_the_conditions_of_the_scale_count_for_the_rating(tmp_path: 
         tmp_path, "model.type=sparse", "evaluation.max_games=16", "evaluation.ply_limit=512"
     )
     network = trainer.learner.evaluation_network
-    found = measure(network, trainer.config, games=8, within=1.0, seed=3)
+    counts: list[tuple[int, int]] = []
+    found = measure(
+        network,
+        trainer.config,
+        games=8,
+        within=1.0,
+        seed=3,
+        on_games=lambda games, at_most: counts.append((games, at_most)),
+    )
     assert found.placement is not None
     assert found.placement.games == 32, "16 of them against the opponents of the settings"
+    assert counts == sorted(counts), "games are not counted twice"
+    assert counts[-1] == (32, 32 + CALIBRATION_GAMES), "the games of the calibration come last"
 
 
 def test_without_a_wish_for_exactness_there_is_no_rating(tmp_path: Path) -> None:

@@ -57,10 +57,17 @@ def test_target_kl_stops_an_update_early(family: str) -> None:
 
 def test_all_epochs_are_done_without_a_target(family: str) -> None:
     epochs: list[int] = []
+    samples: list[tuple[int, int]] = []
     practice = played(family, "ppo.epochs=3")
-    settings = LearnSettings(1e-3, 0.0)
-    stats = practice.learner.learn(practice.buffer, settings, on_epoch=epochs.append)
+    stats = practice.learner.learn(
+        practice.buffer,
+        LearnSettings(1e-3, 0.0),
+        on_epoch=epochs.append,
+        on_samples=lambda done, total: samples.append((done, total)),
+    )
     assert epochs == [0, 1, 2]
+    assert samples == sorted(set(samples)), "they only grow"
+    assert samples[-1] == (stats.samples, stats.samples)
     assert stats.samples == 3 * len(practice.buffer)
 
 

@@ -19,6 +19,7 @@ from keisei.callbacks import (
     EvaluationEnd,
     Event,
     GameEnd,
+    PhaseProgress,
     Progress,
     StepEnd,
     TrainingEnd,
@@ -199,8 +200,10 @@ def fake_events(
     write_atomically(run_directory / "config.json", config.model_dump_json(indent=2).encode())
     yield fake_start(run_directory, config, first, updates)
     for update in range(first + 1, last + 1):
+        yield PhaseProgress("playing", 0, PLIES_PER_STEP)
         for _ in range(10):
             yield GameEnd(random_game(0)[1], 120)
+        yield PhaseProgress("learning", PLIES_PER_STEP // 2, PLIES_PER_STEP)
         yield EpochEnd(1, progress_at(update, updates))
         yield fake_step(update, updates)
         if evaluation_interval and update % evaluation_interval == 0:

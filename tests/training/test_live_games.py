@@ -9,6 +9,7 @@ import pytest
 from keisei.callbacks import (
     Callback,
     GameEnd,
+    PhaseProgress,
     StepEnd,
     TrainingEnd,
 )
@@ -133,7 +134,7 @@ def test_a_trainer_shows_its_games_while_it_plays(tmp_path: Path) -> None:
     seen: list[dict[str, object]] = []
 
     class Reader(Callback):
-        def on_game_end(self, event: GameEnd) -> None:
+        def on_phase(self, event: PhaseProgress) -> None:
             seen.append(json.loads((tmp_path / LIVE).read_bytes()))
             clock.now += INTERVAL
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from keisei.callbacks import (
     EpochEnd,
     EvaluationEnd,
     GameEnd,
+    PhaseProgress,
     StepEnd,
+    StopRequested,
     TrainingEnd,
     TrainingStart,
 )
@@ -38,6 +41,7 @@ class Witness(Callback):
 
     on_game_end = on_epoch_end = on_step_end = on_evaluation = on_training_start  # type: ignore[assignment]
     on_checkpoint = on_training_end = on_training_start  # type: ignore[assignment]
+    on_phase = on_stop_requested = on_training_start  # type: ignore[assignment]
 
     def of(self, kind: type) -> list[object]:
         return [event for event in self.events if type(event) is kind]
@@ -60,6 +64,25 @@ def test_a_run_from_start_to_end(tmp_path: Path, family: str) -> None:
     end = witness.events[-1]
     assert isinstance(end, TrainingEnd)
     assert (end.reason, end.progress.timestep) == ("finished", 192)
+
+
+def test_each_phase_is_announced_with_its_progress(tmp_path: Path, family: str) -> None:
+    witness = Witness()
+    trainer = tiny_trainer(tmp_path, family, "evaluation.interval=2", callbacks=[witness])
+    trainer.run()
+    events = [event for event in witness.events if isinstance(event, PhaseProgress)]
+    order = [phase for phase, _ in groupby(event.phase for event in events)]
+    step = ["playing", "learning"]
+    assert order == [
+        *step, "saving", *step, "evaluating", "saving", *step, "saving", "waiting", "evaluating",
+        "saving",
+    ]  # fmt: skip
+    for phase in ("playing", "learning", "evaluating"):
+        fractions = [event.fraction for event in events if event.phase == phase and event.total]
+        assert len(set(fractions)) >= 2, f"no progress of {phase}"
+        assert 0.0 <= min(fractions) <= max(fractions) <= 1.0
+    played = [event.done for event in events if event.phase == "playing"]
+    assert played[:9] == [0, *range(0, 64, 8)], "told before each ply of the first rollout"
 
 
 def test_metrics_add_up(tmp_path: Path, family: str) -> None:
@@ -198,9 +221,11 @@ def test_an_interrupt_saves_and_ends(tmp_path: Path) -> None:
         def on_step_end(self, event: StepEnd) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    trainer = tiny_trainer(tmp_path, "checkpoint.interval=0", callbacks=[Presses()])
+    witness = Witness()
+    trainer = tiny_trainer(tmp_path, "checkpoint.interval=0", callbacks=[Presses(), witness])
     with flag:
         assert trainer.run(flag) == "interrupted"
+    assert len(witness.of(StopRequested)) == 1, "displays say that it ends soon"
     checkpoint = load_newest(tmp_path / "checkpoints")
     assert checkpoint is not None
     assert checkpoint.update == 1

@@ -109,6 +109,7 @@ class ParallelSelfPlay(WorkerPool):
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
         is_paused: Callable[[], bool] = lambda: False,
+        on_progress: Callable[[int], None] = lambda plies: None,
     ) -> RolloutStats:
         """Fill `experience` with one chunk of each worker; see `GameSource.collect`.
 
@@ -117,7 +118,10 @@ class ParallelSelfPlay(WorkerPool):
         """
         with timer.section("waiting"):
             self._pause_while(is_paused)
-            while not all(worker.chunks for worker in self._workers):
+            while (ready := sum(bool(worker.chunks) for worker in self._workers)) < len(
+                self._workers
+            ):
+                on_progress(len(experience) * ready // len(self._workers))
                 self._receive()
                 self._pause_while(is_paused)
         total = RolloutStats()

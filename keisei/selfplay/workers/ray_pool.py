@@ -130,6 +130,7 @@ class RaySelfPlay(WorkerPool):
         timer: SectionTimer,
         on_game_end: Callable[[Outcome, int], None] = lambda outcome, plies: None,
         is_paused: Callable[[], bool] = lambda: False,
+        on_progress: Callable[[int], None] = lambda plies: None,
     ) -> RolloutStats:
         """Fill `experience` with the work items of one update; see `GameSource.collect`.
 
@@ -144,6 +145,8 @@ class RaySelfPlay(WorkerPool):
             for actor in self._actors.values():
                 actor.last_progress = now  # no status was requested while the learner learned
             while (is_waiting := is_paused()) or not self._work_items.is_complete:
+                if not is_waiting:
+                    on_progress(len(experience) * self._work_items.completed // self._shares.shares)
                 self._receive()
                 if not is_waiting:
                     self._hand_out()

@@ -161,9 +161,14 @@ class WorkItems(Generic[Played]):
         self._played[number] = played
 
     @property
+    def completed(self) -> int:
+        """Number of items of the next update that have been played."""
+        return sum(number in self._played for number in self._numbers)
+
+    @property
     def is_complete(self) -> bool:
         """Whether all items of the next update have been played."""
-        return all(number in self._played for number in self._numbers)
+        return self.completed == self.shares
 
     def collect(self) -> list[Played]:
         """Return the results of the next update, in the order of its items."""

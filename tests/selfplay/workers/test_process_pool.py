@@ -88,8 +88,10 @@ class Running:
 
     def collect(self) -> tuple[Experience, RolloutStats]:
         experience = experience_of(self.config)
-        stats = self.play.collect(experience, SectionTimer())
+        progress: list[int] = []
+        stats = self.play.collect(experience, SectionTimer(), on_progress=progress.append)
         assert stats.plies == len(experience)
+        assert set(progress) <= {0, len(experience) // 2}, "of two workers"
         self.seen += fingerprints(experience)
         return experience, stats
 
