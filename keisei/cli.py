@@ -27,6 +27,7 @@ from keisei.commands.export import export
 from keisei.commands.ladder import ladder
 from keisei.commands.match import match
 from keisei.commands.models import models
+from keisei.commands.options import TrainCommand
 from keisei.commands.perft import perft
 from keisei.commands.play import play
 from keisei.commands.runs import runs
@@ -46,8 +47,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command(cls=TrainCommand)(train)
 for _command in (
-    train, play, usi, models, dashboard, runs, sweep, match, ladder, evaluate, export, describe,
+    play, usi, models, dashboard, runs, sweep, match, ladder, evaluate, export, describe,
     doctor, perft, bench, show, convert, annotate,
 ):  # fmt: skip
     app.command()(_command)

@@ -95,7 +95,7 @@ class EnvConfig(Section):
         "27", description="Entering-king rule: 27 or 24 points to win by declaration, or off."
     )
     threads: NonNegative = Field(
-        0, description="Threads that step the games; 0: chosen automatically."
+        0, description="Threads that step the games of the learner, or of each worker; 0: auto."
     )
 
     @field_validator("input_features")
@@ -340,6 +340,13 @@ class ParallelConfig(Section):
             )
         if self.backend != "ray" and self.ray_address:
             raise ValueError("ray_address needs backend=ray")
+        if self.backend != "ray" and self.compression != "off":
+            raise ValueError(
+                "compression needs backend=ray: worker processes read the weights where they are, "
+                "in shared memory"
+            )
+        if self.backend != "ray" and self.inference == "server" and self.num_workers == 0:
+            raise ValueError("inference=server needs workers: set num_workers, for example to auto")
         return self
 
 

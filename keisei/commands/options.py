@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from keisei.config import sections
 from keisei.config_schema import AppConfig
@@ -25,6 +26,9 @@ class Flag(NamedTuple):
     flag_value: str = ""
     """Value that the flag sets, for options of the kind `bool`."""
 
+    bare_value: str = ""
+    """Value of an option that may be given without one."""
+
     @property
     def parameter(self) -> str:
         """Name of the parameter in which Typer passes the value."""
@@ -37,6 +41,8 @@ class Flag(NamedTuple):
         text = sections()[section].model_fields[field].description
         if self.flag_value:
             text = f"{text} The flag sets {self.flag_value}."
+        if self.bare_value:
+            text = f"{text} Without a value: {self.bare_value}."
         return Annotated[self.kind | None, typer.Option(self.name, help=text)]
 
 
@@ -51,11 +57,25 @@ NETWORK_FLAGS: Final = (
 
 TRAIN_FLAGS: Final = (
     *NETWORK_FLAGS,
-    Flag("--mixed_precision", "device.mixed_precision", bool, flag_value="auto"),
+    Flag("--mixed_precision", "device.mixed_precision", bare_value="auto"),
     Flag("--ddp", "parallel.ddp", bool, flag_value="true"),
     Flag("--name", "run.name"),
     Flag("--seed", "run.seed", int),
 )
+
+
+class TrainCommand(TyperCommand):
+    """A command with `TRAIN_FLAGS`, some of which may be given without a value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give a bare option its value: Typer has no options with optional values."""
+        bare = {flag.name: flag.bare_value for flag in TRAIN_FLAGS if flag.bare_value}
+        for index, name in enumerate(args):
+            follower = args[index + 1] if index + 1 < len(args) else "-"
+            if name in bare and follower.startswith("-"):
+                args[index] = f"{name}={bare[name]}"
+        return super().parse_args(ctx, args)
+
 
 Config = Annotated[
     str | None,

@@ -74,7 +74,16 @@ def make_agent(
     }
     compute = choose_compute(config.device.model_copy(update=own))
     torch.manual_seed(seed)
-    return PPOAgent(config, compute, feature_spec(config.env.input_features), random, ranks)
+    agent = PPOAgent(config, compute, feature_spec(config.env.input_features), random, ranks)
+    logger.info(
+        "learning on %s in %s (device.mixed_precision=%s), %s (device.compile=%s)",
+        compute.device,
+        agent.facts()["precision"],
+        config.device.mixed_precision,
+        "uncompiled" if agent.model.compiled is None else "compiled",
+        config.device.compile,
+    )
+    return agent
 
 
 class PPOAgent(PPOLearner):
@@ -238,7 +247,7 @@ class PPOAgent(PPOLearner):
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "device": str(compute.device),
             "precision": str(compute.autocast_dtype or torch.float32).removeprefix("torch."),
-            "compile": compute.compile,
+            "compile": "off" if self.model.compiled is None else "on",
             "threads": compute.threads,
             "minibatch_size": self.minibatch_size,
             "torch": torch.__version__,

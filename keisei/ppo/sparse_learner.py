@@ -86,6 +86,7 @@ def make_learner(
         threads=learner_threads(config, ranks, on_cpu=True),
         seed=seed,
     )
+    logger.info("learning on the CPU in float32 with %d threads", network.threads)
     return SparseLearner(config, network, random, ranks)
 
 

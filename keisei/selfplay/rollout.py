@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.config_schema import SelfPlayConfig
+from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Predictor, Weights
 from keisei.ppo.buffer import Experience
 from keisei.search.mates import MateRule
@@ -31,6 +32,21 @@ def with_snapshot(snapshots: list[Weights], weights: Weights, limit: int) -> lis
     return [*snapshots, copies][-limit:]
 
 
+def num_pool_games(pool_share: float, num_games: int) -> int:
+    """Return the number of pool games among `num_games`.
+
+    Raises:
+        KeiseiError: The share is less than one game, so that there would be none.
+    """
+    number = round(pool_share * num_games)
+    if pool_share > 0.0 and number == 0:
+        raise KeiseiError(
+            f"selfplay.pool_share={pool_share:g} of {num_games} games (of one process) is not even "
+            f"one game: set it to 0, or to {1.0 / num_games:.3g} or more"
+        )
+    return number
+
+
 class OpponentPool:
     """Snapshots of the network's weights, and the games that are played against them.
 
@@ -47,7 +63,7 @@ class OpponentPool:
     ) -> None:
         self.settings = settings
         self.random = random
-        self.num_pool_games = round(settings.pool_share * num_games)
+        self.num_pool_games = num_pool_games(settings.pool_share, num_games)
         self.learner_colors = random.integers(2, size=self.num_pool_games)
         """``[pool games]``: the learner's colour."""
 

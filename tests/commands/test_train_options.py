@@ -8,7 +8,7 @@ from typer.main import get_command, get_group
 from typer.testing import CliRunner
 
 from keisei.cli import app as keisei_app
-from keisei.commands.options import TRAIN_FLAGS, ConfigOptions, with_config_options
+from keisei.commands.options import TRAIN_FLAGS, ConfigOptions, TrainCommand, with_config_options
 from keisei.config import (
     ConfigError,
     load_config,
@@ -23,7 +23,7 @@ def app(saved: Path) -> typer.Typer:
     """A command with the options of ``keisei train`` that only saves its configuration."""
     application = typer.Typer(pretty_exceptions_enable=False)
 
-    @application.command()
+    @application.command(cls=TrainCommand)
     @with_config_options(TRAIN_FLAGS)
     def train(options: ConfigOptions) -> None:
         save_config(options.load(), saved)
@@ -51,6 +51,9 @@ def test_without_flags_the_defaults_are_saved(tmp_path: Path) -> None:
         (["--tower_width", "96"], "model.tower_width", 96),
         (["--se_ratio", "0"], "model.se_ratio", 0.0),
         (["--mixed_precision"], "device.mixed_precision", "auto"),
+        (["--mixed_precision", "off"], "device.mixed_precision", "off"),
+        (["--mixed_precision", "bf16"], "device.mixed_precision", "bf16"),
+        (["--mixed_precision=fp16"], "device.mixed_precision", "fp16"),
         (["--name", "first"], "run.name", "first"),
         (["--seed", "0"], "run.seed", 0),
         (["--seed", "9"], "run.seed", 9),
@@ -85,9 +88,16 @@ def test_a_saved_config_is_a_start_for_another_run(tmp_path: Path) -> None:
     )
 
 
+def test_an_option_without_its_value_takes_nothing_from_the_next_one(tmp_path: Path) -> None:
+    config = saved_config(tmp_path, "--mixed_precision", "--seed", "3")
+    assert (config.device.mixed_precision, config.run.seed) == ("auto", 3)
+
+
 def test_values_that_are_not_allowed_are_refused_by_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^model\.tower_depth: 0 is not allowed: should be gr"):
         saved_config(tmp_path, "--tower_depth", "0")
+    with pytest.raises(ConfigError, match=r"^device\.mixed_precision: fp8 is not allowed"):
+        saved_config(tmp_path, "--mixed_precision", "fp8")
     with pytest.raises(ConfigError, match=r"^run\.name: .* must be a plain directory name"):
         saved_config(tmp_path, "--name", "a/b")
 

@@ -10,11 +10,13 @@ import torch
 
 from keisei.errors import KeiseiError
 from keisei.network.towers.device import Compute
-from keisei.network.towers.model import legal_log_probs
-from keisei.ppo.learner import TrainingDivergedError
+from keisei.network.towers.model import ActorCritic, legal_log_probs
+from keisei.ppo.agent import make_agent
+from keisei.ppo.learner import Ranks, TrainingDivergedError
 from keisei.ppo.losses import Minibatch, MinibatchMaker
 from tests.ppo.practice import played
 from tests.ppo.test_ppo_learner import RESUMED, restored
+from tests.tiny import tiny_config
 
 
 @pytest.mark.parametrize("mirror", ["true", "false"])
@@ -123,3 +125,21 @@ def test_gradients_that_never_become_finite_stop_the_run_in_float16_too(
     practice.learn()
     assert agent.bad_minibatches == 0, "only those in a row count"
     assert agent.fingerprint != before
+
+
+@pytest.mark.parametrize(("works", "fact"), [(True, "on"), (False, "off")])
+def test_the_facts_say_whether_the_model_was_compiled_not_whether_it_was_wished(
+    works: bool, fact: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def compile_forward(model: ActorCritic, **_: object) -> bool:
+        model.compiled = model.forward_eager if works else None
+        return works
+
+    monkeypatch.setattr("keisei.network.towers.device.compile_forward", compile_forward)
+    config = tiny_config("device.compile=on")
+    with caplog.at_level("INFO"):
+        agent = make_agent(config, seed=0, random=np.random.default_rng(0), ranks=Ranks())
+    assert agent.facts()["compile"] == fact
+    state = "compiled" if works else "uncompiled"
+    wishes = "(device.mixed_precision=off), {} (device.compile=on)"
+    assert f"learning on cpu in float32 {wishes.format(state)}" in caplog.text

@@ -43,12 +43,18 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
 
 
 def require_cpu(device: DeviceConfig) -> str:
-    """Return ``cpu``, or raise `DeviceError` if the settings ask for another device."""
+    """Return ``cpu``, or raise `DeviceError` if the settings ask for what only towers have."""
     if device.device not in ("auto", "cpu"):
         raise DeviceError(
             f"a sparse network computes on the CPU, not on {device.device}: set device.device=cpu, "
             "or model.type=resnet for a network that uses GPUs"
         )
+    for field, value in (("mixed_precision", device.mixed_precision), ("compile", device.compile)):
+        if value not in ("off", "auto"):
+            raise DeviceError(
+                f"device.{field}={value} is for towers: a sparse network is compiled by Numba and "
+                "computes in float32. Set it to off or auto, or model.type to resnet"
+            )
     return "cpu"
 
 

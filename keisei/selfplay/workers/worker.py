@@ -91,7 +91,7 @@ class SelfPlayWorker:
             self.network,
             games=plan.games,
             first_game=plan.first_game,
-            threads=1,
+            threads=config.env.threads or 1,
             predictor=None if plan.server is None else RemotePredictor(plan.server),
         )
         self._selfplay.pool.snapshots = [unpack_weights(one) for one in plan.snapshots.weights]

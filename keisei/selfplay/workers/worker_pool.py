@@ -14,7 +14,7 @@ from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Weights
 from keisei.ppo.buffer import Experience
 from keisei.ppo.learner import Ranks
-from keisei.selfplay.rollout import RolloutStats, WorkerStats, with_snapshot
+from keisei.selfplay.rollout import RolloutStats, WorkerStats, num_pool_games, with_snapshot
 from keisei.selfplay.source import WorkersFailedError, abandoned_games
 from keisei.selfplay.workers.inference_server import ServerAddress
 from keisei.selfplay.workers.model_sync import pack_weights
@@ -47,7 +47,7 @@ class GameShares:
             first_round: number of rounds that were used before.
 
         Raises:
-            KeiseiError: The games cannot be divided evenly.
+            KeiseiError: The games cannot be divided evenly, or no share has a pool game.
         """
         if config.env.num_games % shares:
             raise KeiseiError(
@@ -58,6 +58,7 @@ class GameShares:
         self.games = config.env.num_games // shares
         """Games of one share."""
 
+        num_pool_games(config.selfplay.pool_share, self.games)
         self._next_share = first_round * shares
         """Counts through all rounds."""
 

@@ -121,6 +121,13 @@ def test_a_new_network_is_nearly_uniform_and_nearly_neutral() -> None:
         make_network(config, DeviceConfig(device="cuda", threads=1))
 
 
+@pytest.mark.parametrize("setting", ["device.mixed_precision=bf16", "device.compile=on"])
+def test_what_only_towers_have_is_refused(setting: str) -> None:
+    config = tiny_config("model.type=sparse", setting)
+    with pytest.raises(DeviceError, match=f"{setting} is for towers"):
+        make_network(config, config.device)
+
+
 @pytest.mark.parametrize(
     "rows", [("all", "all"), ("all-threats", "all-exchange"), ("check", "origin")]
 )

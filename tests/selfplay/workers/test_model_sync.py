@@ -1,5 +1,6 @@
 """Weights arrive exactly, with their version, compressed on request."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 import torch
 
 from keisei.errors import KeiseiError
+from keisei.network.model_factory import make_network
 from keisei.network.predictor import Weights
+from keisei.ppo.buffer import Experience
+from keisei.ppo.learner import Ranks
 from keisei.selfplay.workers.model_sync import (
     ModelSynchronizer,
     pack_tensor,
@@ -16,6 +20,10 @@ from keisei.selfplay.workers.model_sync import (
     unpack_tensor,
     unpack_weights,
 )
+from keisei.selfplay.workers.worker import PoolSnapshots, SelfPlayWorker
+from keisei.selfplay.workers.worker_pool import GameShares
+from keisei.timing import SectionTimer
+from tests.tiny import tiny_config
 
 
 def weights_of(seed: int) -> Weights:
@@ -65,6 +73,23 @@ def test_half_precision_halves_and_rounds_as_torch_does() -> None:
     assert len(half["data"]) * 2 == len(whole["data"])
     expected = torch.from_numpy(array).bfloat16().float().numpy()
     assert np.array_equal(unpack_tensor(half), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_worker_plays_with_the_weights_of_a_compressed_message(family: str, half: bool) -> None:
+    config = tiny_config(family)
+    network = make_network(config, config.device)
+    weights = {name: array + np.float32(0.01) for name, array in network.weights().items()}
+    plan = GameShares(config, shares=1, ranks=Ranks()).next_plan(PoolSnapshots((), 0))
+    worker = SelfPlayWorker(plan)
+    messages = pickle.loads(pickle.dumps(pack_weights(weights, compress=True, half=half)))
+    worker.load_weights(unpack_weights(messages), 1)
+    for name, array in worker.network.weights().items():
+        tolerance = np.abs(weights[name]) * (2**-8 if half else 0.0)
+        assert np.all(np.abs(array - weights[name]) <= tolerance), name
+    experience = Experience(config.selfplay.rollout_plies, config.env.num_games)
+    assert worker.play(experience, SectionTimer()).plies == len(experience)
+    assert worker.version == 1
 
 
 def test_compression_is_real() -> None:

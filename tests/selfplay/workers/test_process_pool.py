@@ -22,6 +22,7 @@ from keisei.network.model_factory import make_network
 from keisei.network.predictor import Network
 from keisei.network.towers.torch_predictor import TorchPredictor
 from keisei.ppo.buffer import Experience
+from keisei.ppo.learner import Ranks
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay, WorkersFailedError
 from keisei.selfplay.workers import worker as worker_module
@@ -36,10 +37,12 @@ from keisei.selfplay.workers.worker import (
     SelfPlayWorker,
     WorkerProcess,
 )
+from keisei.selfplay.workers.worker_pool import GameShares
 from keisei.shogi.packed import PACKED
 from keisei.timing import SectionTimer
 from tests.tiny import tiny_config
 
+SERVER = ("parallel.inference=server", "parallel.num_workers=auto")
 SHARED = Path("/dev/shm")
 ROOT = Path(__file__).parents[3]
 posix_only = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
@@ -401,8 +404,23 @@ def test_games_must_be_divided_evenly() -> None:
         ParallelSelfPlay(config_with(), workers=3)
 
 
+def test_a_share_of_pool_games_that_is_no_game_of_a_worker_is_refused() -> None:
+    config = config_with("selfplay.pool_share=0.1")  # of 8 games one, of 4 games none
+    ParallelSelfPlay(config, workers=1).close()
+    with pytest.raises(KeiseiError, match=r"pool_share=0\.1 of 4 games .* to 0\.25 or more"):
+        ParallelSelfPlay(config, workers=2)
+    with pytest.raises(KeiseiError, match=r"pool_share=0\.01 of 8 games"):
+        SelfPlay(config_with("selfplay.pool_share=0.01"), network_of(config), games=8, threads=1)
+
+
+def test_workers_step_their_games_with_the_threads_of_the_settings() -> None:
+    config = config_with("env.threads=2")
+    plan = GameShares(config, shares=2, ranks=Ranks()).next_plan(PoolSnapshots((), 0))
+    assert SelfPlayWorker(plan)._selfplay.env.pool.threads == 2
+
+
 def test_a_server_answers_as_the_workers_own_networks_do(family: str) -> None:
-    config = config_with(family, "parallel.inference=server", "parallel.max_failures=4")
+    config = config_with(family, *SERVER, "parallel.max_failures=4")
     alone = SelfPlay(config, network_of(config), games=8, threads=1)
     blocks, others = shared_blocks(), multiprocessing.active_children()
     with ParallelSelfPlay(config, workers=2) as play:
@@ -431,7 +449,7 @@ def test_a_server_that_hangs_is_replaced_with_its_workers() -> None:
 
 def signal_server(number: signal.Signals, *overrides: str) -> None:
     """Send a signal to the inference server: one failure, although all workers fail."""
-    config = config_with("parallel.inference=server", "parallel.max_failures=1", *overrides)
+    config = config_with(*SERVER, "parallel.max_failures=1", *overrides)
     with ParallelSelfPlay(config, workers=4) as play:
         running = Running(config, play)
         running.update()
