@@ -319,7 +319,11 @@ class ParallelConfig(Section):
         1, description="Maximum age of the workers' weights in updates; 0: workers wait."
     )
     max_failures: NonNegative = Field(
-        5, description="Consecutive worker failures that are tolerated before the run stops."
+        5, description="Consecutive worker failures that are tolerated; then see fallback."
+    )
+    fallback: Literal["stop", "learner"] = Field(
+        "stop",
+        description="If workers don't start or keep failing: stop, or the learner plays itself.",
     )
     hang_seconds: Annotated[float, Field(gt=0.0)] = Field(
         120.0, description="Seconds without a heartbeat after which a worker is replaced."

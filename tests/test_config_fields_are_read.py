@@ -61,6 +61,7 @@ ELSEWHERE = {
     "logging.wandb_project": "with Weights & Biases",
     "logging.wandb_timeout": "with Weights & Biases",
     "parallel.compression": "with Ray",
+    "parallel.fallback": "when workers fail",
     "parallel.max_failures": "when a worker fails",
     "parallel.ray_address": "with Ray",
     "ppo.nan_limit": "when a loss is not finite",

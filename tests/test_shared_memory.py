@@ -2,6 +2,7 @@
 
 import errno
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,42 @@ def test_too_little_memory_is_an_error_and_leaves_no_block(monkeypatch: pytest.M
 
     before = set(SHARED.glob(f"keisei-*-{os.getpid()}-*"))
     monkeypatch.setattr(os, "posix_fallocate", refuse)
-    with pytest.raises(KeiseiError, match=r"no room for 2\.0 MB of shared memory.*--shm-size"):
+    message = r"no room for 2\.0 MB of shared memory.*--shm-size.* Nor is there in"
+    with pytest.raises(KeiseiError, match=message):
         SharedBlock.create(2 << 20)
     assert set(SHARED.glob(f"keisei-*-{os.getpid()}-*")) == before
+    assert list(Path(tempfile.gettempdir()).glob(f"keisei-*-{os.getpid()}-*")) == []
+
+
+def test_a_file_takes_the_place_of_memory_that_is_too_small(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("keisei.shared_memory._reserve", refuse)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    own = SharedBlock.create(1 << 16)
+    assert f"A file in {tmp_path} takes its place" in caplog.text
+    other = SharedBlock.attach(own.name)
+    array = np.frombuffer(own.memory, np.uint8)
+    np.frombuffer(other.memory, np.uint8)[...] = 7
+    assert len(array) == 1 << 16
+    assert array.all()
+    other.close()
+    own.close()  # although there is a view of it
+    assert list(tmp_path.iterdir()) == []
+    del array
+
+
+@lists_shared_memory
+def test_files_of_dead_processes_are_removed_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    own = SharedBlock.create(64)
+    orphan = tmp_path / f"{own.name.rpartition(f'{os.getpid()}-')[0]}999999999-abc123"
+    own.close()
+    orphan.write_bytes(b"left")
+    assert remove_orphans() >= 1
+    assert not orphan.exists()

@@ -34,7 +34,7 @@ _MASK: Final = (1 << 63) - 1
 
 
 class WorkersFailedError(KeiseiError):
-    """Workers failed several times in a row; the message holds the last one's reason."""
+    """Workers failed several times in a row or cannot be started; the message says why."""
 
 
 class RunSeeds(NamedTuple):
@@ -260,7 +260,30 @@ def make_source(
         network: the network that plays, if the learner plays itself.
         ranks: all learners of the run, of which this is one.
         resumed_at: the update from which a run is resumed with new games; see `RunSeeds`.
+
+    Raises:
+        WorkersFailedError: There can be no workers, and ``parallel.fallback`` is ``stop``.
     """
+    try:
+        return _make_workers(config, network, ranks, resumed_at) or play_in_learner(
+            config, network, ranks, resumed_at=resumed_at
+        )
+    except WorkersFailedError as error:
+        if config.parallel.fallback == "stop":
+            raise
+        warn_of_fallback(error)
+    return play_in_learner(config, network, ranks, resumed_at=resumed_at)
+
+
+def warn_of_fallback(error: WorkersFailedError) -> None:
+    """Log why the learner plays without workers."""
+    logger.warning("the learner plays the games itself, since there are no workers: %s", error)
+
+
+def _make_workers(
+    config: AppConfig, network: Network, ranks: Ranks, resumed_at: int
+) -> GameSource | None:
+    """Create the workers of one learner; None if it plays itself."""
     on_cpu = network.device == "cpu"
     if config.parallel.backend == "ray":
         from keisei.selfplay.workers.ray_pool import RaySelfPlay
@@ -271,6 +294,13 @@ def make_source(
         from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 
         return ParallelSelfPlay(config, workers=workers, ranks=ranks, first_round=resumed_at)
+    return None
+
+
+def play_in_learner(
+    config: AppConfig, network: Network, ranks: Ranks, *, resumed_at: int = 0
+) -> SelfPlay:
+    """Create the games of one learner in this process; see `make_source`."""
     return SelfPlay(
         config,
         network,

@@ -53,6 +53,8 @@ from keisei.selfplay.source import (
     RunSeeds,
     WorkersFailedError,
     make_source,
+    play_in_learner,
+    warn_of_fallback,
     with_snapshots_of,
     without_snapshots,
 )
@@ -195,16 +197,13 @@ class Trainer:
         config = self.config
         self._wait_while_ranks_paused()
         done = self.ranks.broadcast(self._done)
-        self.selfplay.sync_weights(self.learner.network, self.update)
-        total = len(self.buffer)
-        self._set_phase("playing", 0, total)
-        stats = self.selfplay.collect(
-            self.buffer,
-            self.timer,
-            self._emit_game,
-            self._is_paused,
-            lambda plies: self._set_phase("playing", plies, total),
-        )
+        try:
+            stats = self._collect()
+        except WorkersFailedError as error:
+            if config.parallel.fallback == "stop":
+                raise
+            self._play_without_workers(error)
+            stats = self._collect()
         stats = self._of_all_ranks(stats)
         self._set_phase("learning")
         with self.timer.section("learning"):
@@ -243,6 +242,29 @@ class Trainer:
         self._is_measured = False
         metrics = step_metrics(stats, update, self.timer.take(), self.learner.stopwatch.take())
         self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
+
+    def _collect(self) -> RolloutStats:
+        """Play a rollout with the newest weights."""
+        self.selfplay.sync_weights(self.learner.network, self.update)
+        total = len(self.buffer)
+        self._set_phase("playing", 0, total)
+        return self.selfplay.collect(
+            self.buffer,
+            self.timer,
+            self._emit_game,
+            self._is_paused,
+            lambda plies: self._set_phase("playing", plies, total),
+        )
+
+    def _play_without_workers(self, error: WorkersFailedError) -> None:
+        """Let the learner play from here on; the games of the workers are abandoned."""
+        warn_of_fallback(error)
+        with self.selfplay as workers:  # ends those that there are
+            state = workers.state()
+        self.selfplay = play_in_learner(
+            self.config, self.learner.network, self.ranks, resumed_at=self.update
+        )
+        self.selfplay.begin_new_games(state)
 
     def _is_paused(self) -> bool:
         """Return whether to pause in the middle of a rollout; several ranks pause between them."""

@@ -94,6 +94,7 @@ OTHERS = {
     "parallel.worker_threads": 2,
     "parallel.max_lag": 2,
     "parallel.max_failures": 1,
+    "parallel.fallback": "learner",
     "parallel.hang_seconds": 60,
     "parallel.ray_address": "auto",
     "parallel.compression": "gzip",

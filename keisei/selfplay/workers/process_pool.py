@@ -18,6 +18,7 @@ from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
 from keisei.ppo.learner import Ranks
 from keisei.selfplay.rollout import RolloutStats, WorkerStats
+from keisei.selfplay.source import WorkersFailedError
 from keisei.selfplay.workers.inference_server import InferenceServer, uses_inference_server
 from keisei.selfplay.workers.messages import (
     Chunk,
@@ -30,7 +31,7 @@ from keisei.selfplay.workers.messages import (
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
 from keisei.selfplay.workers.worker import ProcessPlan, worker_main
 from keisei.selfplay.workers.worker_pool import GameShares, WorkerPool
-from keisei.shared_memory import remove_orphans
+from keisei.shared_memory import SharedMemoryError, remove_orphans
 from keisei.shogi.rules import Outcome
 from keisei.system import spawn_context
 from keisei.timing import SectionTimer
@@ -81,27 +82,35 @@ class ParallelSelfPlay(WorkerPool):
         """Send the weights of the network, after `version` updates, to all workers.
 
         The first call starts the workers.
+
+        Raises:
+            WorkersFailedError: They cannot be started.
         """
         self._begin_version(network, version)
         if self._weights_buffer is None:
-            remove_orphans()
-            self._weights_buffer = ModelSynchronizer(network.weights())
-            for number in range(self._shares.shares):  # one by one: `close` frees those there are
-                self._workers.append(_Worker(self, number))
-            if uses_inference_server(self._config, network):
-                self._server = InferenceServer(
-                    self._config,
-                    network,
-                    self._shares.games,
-                    self._shares.shares,
-                    self._weights_buffer,
-                )
-            for worker in self._workers:
-                worker.start(version)
+            try:
+                self._weights_buffer = self._start_workers(network, version)
+            except (OSError, SharedMemoryError) as error:
+                raise WorkersFailedError(f"workers cannot be started: {error}") from error
         self._weights_buffer.publish(network.weights(), version)
         if self._server is not None:
             self._server.load_weights(version)
         self._send_all(CommandKind.WEIGHTS, version)
+
+    def _start_workers(self, network: Network, version: int) -> ModelSynchronizer:
+        """Start all workers; returns the buffer by which they get their weights."""
+        remove_orphans()
+        # Kept one by one, so that `close` frees what there is if the next fails.
+        weights_buffer = self._weights_buffer = ModelSynchronizer(network.weights())
+        for number in range(self._shares.shares):
+            self._workers.append(_Worker(self, number))
+        if uses_inference_server(self._config, network):
+            self._server = InferenceServer(
+                self._config, network, self._shares.games, self._shares.shares, weights_buffer
+            )
+        for worker in self._workers:
+            worker.start(version)
+        return weights_buffer
 
     def collect(
         self,
@@ -283,7 +292,11 @@ class _Worker:
         return time.monotonic() - self.last_message
 
     def start(self, first_chunk: int) -> None:
-        """Start a new process."""
+        """Start a new process.
+
+        Raises:
+            WorkersFailedError: The system refuses to.
+        """
         if self.pipe is not None:
             self.pipe.close()
         context = spawn_context()
@@ -295,7 +308,11 @@ class _Worker:
             name=f"keisei-worker-{self.number}",
             daemon=True,
         )
-        self._process.start()
+        try:
+            self._process.start()
+        except OSError as error:
+            self._process = None
+            raise WorkersFailedError(f"cannot start worker {self.number}: {error}") from error
         other.close()
         self.is_up = False
         self.last_message = time.monotonic()

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from keisei.config_schema import AppConfig
-from keisei.errors import KeiseiError
 from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience, experience_bytes
 from keisei.ppo.learner import Ranks, largest_divisor
@@ -75,8 +74,8 @@ class RaySelfPlay(WorkerPool):
             first_round: number of rounds of games that were started before; see `GameShares`.
 
         Raises:
-            KeiseiError: Ray is not installed, the cluster cannot be joined, or the games cannot be
-                divided evenly among the workers.
+            WorkersFailedError: Ray is not installed, or the cluster cannot be joined.
+            KeiseiError: The games cannot be divided evenly among the workers.
         """
         super().__init__(config)
         ranks = ranks or Ranks()
@@ -373,10 +372,10 @@ def import_ray() -> Any:
     """Return the package ray.
 
     Raises:
-        KeiseiError: It is not installed; the message says how to install it.
+        WorkersFailedError: It is not installed; the message says how to install it.
     """
     if importlib.util.find_spec("ray") is None:
-        raise KeiseiError(
+        raise WorkersFailedError(
             "parallel.backend=ray needs the package ray, which is not installed: "
             'python -m pip install "keisei[ray]"; or set parallel.backend to processes'
         )
@@ -404,7 +403,9 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
             _try_connection(address)
             ray.init(address=address, **quiet)
         except (OSError, RuntimeError, ValueError) as error:
-            raise KeiseiError(f"cannot join the Ray cluster at {address!r}: {error}") from error
+            raise WorkersFailedError(
+                f"cannot join the Ray cluster at {address!r}: {error}"
+            ) from error
     else:
         settings = config.selfplay
         chunk = experience_bytes(settings.rollout_plies, config.env.num_games, settings.num_targets)
@@ -418,5 +419,5 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
                 **quiet,
             )
         except (OSError, RuntimeError, ValueError) as error:
-            raise KeiseiError(f"cannot start Ray on this machine: {error}") from error
+            raise WorkersFailedError(f"cannot start Ray on this machine: {error}") from error
     return True
