@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from keisei.shogi.notation.csa import read_csa, write_csa
     from keisei.shogi.notation.files import load_game, load_games, save_game, save_games
+    from keisei.shogi.notation.game_tree import GameNode, GameTree
     from keisei.shogi.notation.headers import TimeLimit
     from keisei.shogi.notation.ki2 import read_ki2, write_ki2
     from keisei.shogi.notation.kif import read_kif, write_kif
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = [
     "STARTPOS_SFEN",
     "Ending",
+    "GameNode",
     "GameRecord",
+    "GameTree",
     "RecordedMove",
     "Result",
     "TimeLimit",
@@ -53,6 +56,7 @@ __all__ = [
 _MODULES: Final = {
     "csa": ("read_csa", "write_csa"),
     "files": ("load_game", "load_games", "save_game", "save_games"),
+    "game_tree": ("GameNode", "GameTree"),
     "headers": ("TimeLimit",),
     "ki2": ("read_ki2", "write_ki2"),
     "kif": ("read_kif", "write_kif"),
