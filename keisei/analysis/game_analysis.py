@@ -181,11 +181,11 @@ def _analyze_games(
         candidates = ranked_candidates(
             positions, row, log_probs[row], best=int(best[row]), visits=visits[row]
         )
-        line = tuple(mate_search.line(game)) or _moves(lines[row], game.turn)
+        line = tuple(mate_search.line(game)) or moves_of(lines[row], game.turn)
         yield PositionAnalysis(game.turn, float(values[row]), candidates, line)
 
 
-def _moves(actions: Iterable[int], turn: Color) -> tuple[Move, ...]:
+def moves_of(actions: Iterable[int], turn: Color) -> tuple[Move, ...]:
     """Return a line of policy indices, the first played by `turn`, as moves."""
     return tuple(
         _ACTIONS.move(action, Color(turn ^ index & 1)) for index, action in enumerate(actions)
