@@ -187,3 +187,29 @@ def test_convert_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     with pytest.raises(KeiseiError, match="ends in one of"):
         keisei("convert", str(tmp_path / "game.pgn"), str(target))
     assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "begin"),
+    [("png", b"\x89PNG"), ("svg", b"<svg"), ("gif", b"GIF89a"), ("apng", b"\x89PNG")],
+)
+def test_convert_draws_games(tmp_path: Path, suffix: str, begin: bytes) -> None:
+    source = tmp_path / "game.usi"
+    source.write_text("startpos moves 7g7f 3c3d 8h2b+")
+    target = tmp_path / f"game.{suffix}"
+    result = keisei("convert", str(source), str(target), "--size", "120", "--labels", "letters")
+    assert "1 game, 3 moves" in result.stdout
+    assert target.read_bytes().startswith(begin)
+
+
+def test_convert_refuses_pictures_that_cannot_be(tmp_path: Path) -> None:
+    source, target = tmp_path / "games.usi", tmp_path / "games.gif"
+    source.write_text("startpos moves 7g7f\nstartpos moves 2g2f\n")
+    with pytest.raises(KeiseiError, match="holds 2 games; a picture shows one"):
+        keisei("convert", str(source), str(target))
+    source.write_text("startpos moves 7g7f")
+    with pytest.raises(KeiseiError, match="--ply is for pictures of one position"):
+        keisei("convert", str(source), str(target), "--ply", "1")
+    with pytest.raises(KeiseiError, match="after 9 moves: the game has 1"):
+        keisei("convert", str(source), str(tmp_path / "a.png"), "--ply", "9")
+    assert not target.exists()

@@ -6,11 +6,10 @@ All text stands on wood and the background is transparent, so it suits light and
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import sin
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
-from keisei.constants import BOARD_SIZE, NUM_SQUARES
+from keisei.constants import BOARD_SIZE
 from keisei.shogi.notation.sfen import format_sfen
 from keisei.shogi.render.glyphs import (
     RANK_KANJI,
@@ -23,6 +22,45 @@ from keisei.shogi.render.glyphs import (
     require_drawable,
     require_square,
 )
+from keisei.shogi.render.layout import (
+    ALARM,
+    BOARD_HEIGHT,
+    BOARD_INK,
+    BOARD_WIDTH,
+    BOARD_WOOD,
+    BOARD_X,
+    CELL_HEIGHT,
+    CELL_WIDTH,
+    FACE_WOOD,
+    GRAIN,
+    GRID_HEIGHT,
+    GRID_WIDTH,
+    GRID_X,
+    GRID_Y,
+    HEIGHT,
+    INK,
+    LETTERED_FACES,
+    MARGIN,
+    ORIGIN_MARK,
+    OUTLINE,
+    PALE,
+    PIECE_EDGE,
+    PIECE_THICKNESS,
+    PLATE_HEIGHT,
+    PLATE_INSET,
+    PROMOTED_INK,
+    RIM,
+    SIDE_WOOD,
+    STAND_HEIGHT,
+    STAND_WIDTH,
+    STAND_WOOD,
+    TARGET_MARK,
+    WIDTH,
+    WOOD_EDGE,
+    Labels,
+    View,
+    piece_size,
+)
 from keisei.shogi.types import (
     RANK_LETTERS,
     SQUARE_NAMES,
@@ -30,7 +68,6 @@ from keisei.shogi.types import (
     Diagram,
     Move,
     Piece,
-    PieceKind,
 )
 
 FONTS: Final[dict[Lettering, str]] = {
@@ -41,27 +78,6 @@ FONTS: Final[dict[Lettering, str]] = {
     "letters": "'Helvetica Neue',Helvetica,Arial,'Noto Sans','DejaVu Sans',sans-serif",
 }
 """Font families; the first one that is installed is used."""
-
-_FACE: Final = "#fae6b4"
-_LETTERED_FACES: Final = ("#f8dfa4", "#fffdf7")  # two woods, Black's and White's
-_SIDE: Final = "#bd8b45"
-_EDGE: Final = "#7c5220"
-_INK: Final = "#1c120a"
-_PROMOTED_INK: Final = "#c01818"
-
-_KING_HEIGHT: Final = 58.0
-_THICKNESS: Final = 2.5
-_SCALE: Final[dict[PieceKind, tuple[float, float]]] = {
-    PieceKind.PAWN: (0.74, 0.84),
-    PieceKind.LANCE: (0.78, 0.88),
-    PieceKind.KNIGHT: (0.84, 0.90),
-    PieceKind.SILVER: (0.91, 0.93),
-    PieceKind.GOLD: (0.91, 0.93),
-    PieceKind.BISHOP: (0.96, 0.97),
-    PieceKind.ROOK: (0.96, 0.97),
-    PieceKind.KING: (1.0, 1.0),
-}
-"""Width and height relative to the king: in a set, stronger pieces are larger."""
 
 
 def number(value: float) -> str:
@@ -86,39 +102,37 @@ def svg_text(
 def pentagon(width: float, height: float, *, turned: bool, lowered: float = 0.0) -> str:
     """Return the path of a piece around (0, 0), its point up, or down if `turned`."""
     sign = -1 if turned else 1
-    outline = ((0.0, -0.5), (0.37, -0.35), (0.5, 0.5), (-0.5, 0.5), (-0.37, -0.35))
-    points = (f"{number(x * width)} {number(sign * y * height + lowered)}" for x, y in outline)
+    points = (f"{number(x * width)} {number(sign * y * height + lowered)}" for x, y in OUTLINE)
     return f"M{'L'.join(points)}Z"
 
 
 def piece_shape(piece: Piece, lettering: Lettering, *, turned: bool) -> str:
     """Draw a piece around (0, 0); `turned` if its owner sits at the top."""
-    wide, high = _SCALE[piece.kind.unpromoted]
-    width, height = 0.86 * _KING_HEIGHT * wide, _KING_HEIGHT * high
-    shadow = pentagon(width + 2, height, turned=turned, lowered=_THICKNESS + 2)
-    side = pentagon(width, height, turned=turned, lowered=_THICKNESS)
+    width, height = piece_size(piece.kind)
+    shadow = pentagon(width + 2, height, turned=turned, lowered=PIECE_THICKNESS + 2)
+    side = pentagon(width, height, turned=turned, lowered=PIECE_THICKNESS)
     face = pentagon(width, height, turned=turned)
-    fill = _FACE if lettering == "kanji" else _LETTERED_FACES[piece.color]
+    fill = FACE_WOOD if lettering == "kanji" else LETTERED_FACES[piece.color]
     return (
         f'<path d="{shadow}" fill="#000" fill-opacity=".2"/>'
-        f'<path d="{side}" fill="{_SIDE}" stroke="{_EDGE}" stroke-linejoin="round"/>'
-        f'<path d="{face}" fill="{fill}" stroke="{_EDGE}" stroke-width=".8" '
+        f'<path d="{side}" fill="{SIDE_WOOD}" stroke="{PIECE_EDGE}" stroke-linejoin="round"/>'
+        f'<path d="{face}" fill="{fill}" stroke="{PIECE_EDGE}" stroke-width=".8" '
         f'stroke-linejoin="round"/>{_inscription(piece, lettering, height, turned=turned)}'
     )
 
 
 def side_mark(x: float, y: float, color: Color) -> str:
     """Draw the small pentagon of printed diagrams before a player's name: ☗ or ☖."""
-    fill = _INK if color is Color.BLACK else "#fff"
+    fill = INK if color is Color.BLACK else "#fff"
     outline = pentagon(15, 18, turned=False)
     return (
         f'<path d="{outline}" transform="translate({number(x)} {number(y)})" fill="{fill}" '
-        f'stroke="{_INK}" stroke-width="1.2" stroke-linejoin="round"/>'
+        f'stroke="{INK}" stroke-width="1.2" stroke-linejoin="round"/>'
     )
 
 
 def _inscription(piece: Piece, lettering: Lettering, height: float, *, turned: bool) -> str:
-    fill = _PROMOTED_INK if piece.kind.is_promoted else _INK
+    fill = PROMOTED_INK if piece.kind.is_promoted else INK
     middle = (-1 if turned else 1) * 0.07 * height
     if lettering == "kanji":
         kanji = piece_kanji(piece)
@@ -126,46 +140,6 @@ def _inscription(piece: Piece, lettering: Lettering, height: float, *, turned: b
     # Letters are hard to read upside down; the point and the colour of the wood show the owner.
     size = (0.42 if piece.kind.is_promoted else 0.5) * height
     return svg_text(0, middle, piece.kind.symbol, size=size, fill=fill)
-
-
-Labels = Literal["japanese", "western", "letters"]
-"""Labels of pieces and squares.
-
-``japanese``: kanji on the pieces and for the ranks; ``western``: kanji on the pieces, ranks a to
-i as in USI; ``letters``: SFEN letters on the pieces, ranks a to i.
-"""
-
-# The picture's own units, which `size` scales. Squares are higher than wide, as on real boards.
-_CELL_WIDTH: Final = 60
-_CELL_HEIGHT: Final = 66
-_RIM: Final = 30  # wood around the grid, with room for the labels of files and ranks
-_MARGIN: Final = 8
-_GAP: Final = 14  # between the board and a stand
-_STAND_WIDTH: Final = 140
-_PLATE_HEIGHT: Final = 50  # the plate with the player's name, on top of the stand
-_PLATE_INSET: Final = 8
-_SLOT_WIDTH: Final = 64  # room for a kind in hand: two columns, four rows
-_SLOT_HEIGHT: Final = 74
-_STAND_HEIGHT: Final = _PLATE_HEIGHT + 3 * _PLATE_INSET + 4 * _SLOT_HEIGHT
-_GRID_WIDTH: Final = BOARD_SIZE * _CELL_WIDTH
-_GRID_HEIGHT: Final = BOARD_SIZE * _CELL_HEIGHT
-_BOARD_WIDTH: Final = _GRID_WIDTH + 2 * _RIM
-_BOARD_HEIGHT: Final = _GRID_HEIGHT + 2 * _RIM
-_BOARD_X: Final = _MARGIN + _STAND_WIDTH + _GAP
-_GRID_X: Final = _BOARD_X + _RIM
-_GRID_Y: Final = _MARGIN + _RIM
-_WIDTH: Final = _BOARD_WIDTH + 2 * _BOARD_X
-_HEIGHT: Final = _BOARD_HEIGHT + 2 * _MARGIN
-
-_BOARD_WOOD: Final = "#e6b96c"
-_STAND_WOOD: Final = "#c98f4b"
-_WOOD_EDGE: Final = "#8f5f2a"
-_GRAIN: Final = "#8a5a1e"
-_BOARD_INK: Final = "#3f270d"
-_PALE: Final = "#f8e7c3"
-_ORIGIN: Final = "#fff07a"
-_TARGET: Final = "#ff9a1f"
-_ALARM: Final = "#d3121f"
 
 
 def board_svg(
@@ -191,16 +165,16 @@ def board_svg(
         raise RenderError(f"size is {size}; the height in pixels must be above 0")
     if check_square is not None:
         require_square("check_square", check_square)
-    view = _View(labels, flip)
-    width = round(size * _WIDTH / _HEIGHT)
+    view = View(labels, flip)
+    width = round(size * WIDTH / HEIGHT)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}"',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"',
         f' width="{width}" height="{size}" role="img">',
         f"<title>Shogi position, {_name(diagram.turn)} to move</title>",
         f"<desc>{_description(diagram, last_move, check_square)}</desc>",
         f'<g font-family="{FONTS[view.lettering]}" font-weight="700" text-anchor="middle"',
         ' xml:lang="ja">',
-        _wood(_BOARD_X, _MARGIN, _BOARD_WIDTH, _BOARD_HEIGHT, _BOARD_WOOD),
+        _wood(BOARD_X, MARGIN, BOARD_WIDTH, BOARD_HEIGHT, BOARD_WOOD),
         *_highlights(last_move, check_square, view),
         _grid(),
         *_square_labels(view),
@@ -210,28 +184,6 @@ def board_svg(
         "</svg>",
     ]
     return "".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """The labels and the orientation of the board."""
-
-    labels: Labels
-    flip: bool
-
-    @property
-    def lettering(self) -> Lettering:
-        """The lettering of the pieces."""
-        return "letters" if self.labels == "letters" else "kanji"
-
-    def corner(self, sq: int) -> tuple[int, int]:
-        """Return the top left corner of a square in the picture."""
-        row, column = divmod(NUM_SQUARES - 1 - sq if self.flip else sq, BOARD_SIZE)
-        return _GRID_X + column * _CELL_WIDTH, _GRID_Y + row * _CELL_HEIGHT
-
-    def at_top(self, color: Color) -> bool:
-        """Return whether a player sits at the top of the picture, with pieces that point down."""
-        return (color is Color.WHITE) != self.flip
 
 
 def _name(color: Color) -> str:
@@ -258,71 +210,71 @@ def _wood(x: int, y: int, width: int, height: int, fill: str) -> str:
     )
     return (
         f'<rect x="{x}" y="{y + 5}" width="{width}" height="{height}" rx="5" '
-        f'fill="{_WOOD_EDGE}"/>'
+        f'fill="{WOOD_EDGE}"/>'
         f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" fill="{fill}" '
-        f'stroke="{_WOOD_EDGE}"/>'
-        f'<path d="{grain}" fill="none" stroke="{_GRAIN}" stroke-opacity=".13"/>'
+        f'stroke="{WOOD_EDGE}"/>'
+        f'<path d="{grain}" fill="none" stroke="{GRAIN}" stroke-opacity=".13"/>'
     )
 
 
-def _highlights(last_move: Move | None, check_square: int | None, view: _View) -> Iterator[str]:
+def _highlights(last_move: Move | None, check_square: int | None, view: View) -> Iterator[str]:
     if last_move is not None and last_move.from_square is not None:
-        yield _highlight("shogi-last-from", last_move.from_square, _ORIGIN, view)
+        yield _highlight("shogi-last-from", last_move.from_square, ORIGIN_MARK, view)
     if last_move is not None:
-        yield _highlight("shogi-last-to", last_move.to_square, _TARGET, view)
+        yield _highlight("shogi-last-to", last_move.to_square, TARGET_MARK, view)
     if check_square is not None:
-        yield _highlight("shogi-check", check_square, _ALARM, view)
+        yield _highlight("shogi-check", check_square, ALARM, view)
 
 
-def _highlight(name: str, sq: int, fill: str, view: _View) -> str:
+def _highlight(name: str, sq: int, fill: str, view: View) -> str:
     x, y = view.corner(sq)
     return (
         f'<rect class="{name}" data-square="{SQUARE_NAMES[sq]}" x="{x}" y="{y}" '
-        f'width="{_CELL_WIDTH}" height="{_CELL_HEIGHT}" fill="{fill}" fill-opacity=".6"/>'
+        f'width="{CELL_WIDTH}" height="{CELL_HEIGHT}" fill="{fill}" fill-opacity=".6"/>'
     )
 
 
 def _grid() -> str:
     inner = range(1, BOARD_SIZE)
     lines = "".join(
-        [f"M{_GRID_X} {_GRID_Y + row * _CELL_HEIGHT}h{_GRID_WIDTH}" for row in inner]
-        + [f"M{_GRID_X + column * _CELL_WIDTH} {_GRID_Y}v{_GRID_HEIGHT}" for column in inner]
+        [f"M{GRID_X} {GRID_Y + row * CELL_HEIGHT}h{GRID_WIDTH}" for row in inner]
+        + [f"M{GRID_X + column * CELL_WIDTH} {GRID_Y}v{GRID_HEIGHT}" for column in inner]
     )
     stars = "".join(
-        f'<circle cx="{_GRID_X + column * _CELL_WIDTH}" cy="{_GRID_Y + row * _CELL_HEIGHT}" '
-        f'r="4" fill="{_BOARD_INK}"/>'
+        f'<circle cx="{GRID_X + column * CELL_WIDTH}" cy="{GRID_Y + row * CELL_HEIGHT}" '
+        f'r="4" fill="{BOARD_INK}"/>'
         for row in (3, 6)
         for column in (3, 6)
     )
     return (
-        f'<path d="{lines}" stroke="{_BOARD_INK}" stroke-width="1.2"/>'
-        f'<rect x="{_GRID_X}" y="{_GRID_Y}" width="{_GRID_WIDTH}" height="{_GRID_HEIGHT}" '
-        f'fill="none" stroke="{_BOARD_INK}" stroke-width="2.4"/>{stars}'
+        f'<path d="{lines}" stroke="{BOARD_INK}" stroke-width="1.2"/>'
+        f'<rect x="{GRID_X}" y="{GRID_Y}" width="{GRID_WIDTH}" height="{GRID_HEIGHT}" '
+        f'fill="none" stroke="{BOARD_INK}" stroke-width="2.4"/>{stars}'
     )
 
 
-def _square_labels(view: _View) -> Iterator[str]:
+def _square_labels(view: View) -> Iterator[str]:
     """Draw files along the top and ranks along the right, as in print, flipped or not."""
     ranks = RANK_KANJI if view.labels == "japanese" else RANK_LETTERS
     for index in range(BOARD_SIZE):
         file = index + 1 if view.flip else BOARD_SIZE - index
-        x = _GRID_X + (index + 0.5) * _CELL_WIDTH
-        yield svg_text(x, _GRID_Y - _RIM / 2, str(file), size=17, fill=_BOARD_INK)
+        x = GRID_X + (index + 0.5) * CELL_WIDTH
+        yield svg_text(x, GRID_Y - RIM / 2, str(file), size=17, fill=BOARD_INK)
         rank = ranks[BOARD_SIZE - 1 - index if view.flip else index]
-        x, y = _GRID_X + _GRID_WIDTH + _RIM / 2, _GRID_Y + (index + 0.5) * _CELL_HEIGHT
-        yield svg_text(x, y, rank, size=17, fill=_BOARD_INK)
+        x, y = GRID_X + GRID_WIDTH + RIM / 2, GRID_Y + (index + 0.5) * CELL_HEIGHT
+        yield svg_text(x, y, rank, size=17, fill=BOARD_INK)
 
 
-def _board_pieces(diagram: Diagram, view: _View) -> Iterator[str]:
+def _board_pieces(diagram: Diagram, view: View) -> Iterator[str]:
     for sq, piece in enumerate(diagram.board):
         if piece is None:
             continue
         x, y = view.corner(sq)
         details = f'class="shogi-piece" data-square="{SQUARE_NAMES[sq]}"'
-        yield _piece(piece, x + _CELL_WIDTH / 2, y + _CELL_HEIGHT / 2, details, view)
+        yield _piece(piece, x + CELL_WIDTH / 2, y + CELL_HEIGHT / 2, details, view)
 
 
-def _piece(piece: Piece, x: float, y: float, details: str, view: _View) -> str:
+def _piece(piece: Piece, x: float, y: float, details: str, view: View) -> str:
     shape = piece_shape(piece, view.lettering, turned=view.at_top(piece.color))
     return (
         f'<g {details} data-color="{piece.color.name.lower()}" data-piece="{piece.symbol}" '
@@ -330,18 +282,13 @@ def _piece(piece: Piece, x: float, y: float, details: str, view: _View) -> str:
     )
 
 
-def _stand(diagram: Diagram, color: Color, view: _View) -> Iterator[str]:
+def _stand(diagram: Diagram, color: Color, view: View) -> Iterator[str]:
     """Draw a player's stand (komadai), on that player's right side of the board."""
-    at_top = view.at_top(color)
-    x = _MARGIN if at_top else _BOARD_X + _BOARD_WIDTH + _GAP
-    y = _MARGIN if at_top else _MARGIN + _BOARD_HEIGHT - _STAND_HEIGHT
-    yield _wood(x, y, _STAND_WIDTH, _STAND_HEIGHT, _STAND_WOOD)
-    yield _plate(diagram, color, x + _PLATE_INSET, y + _PLATE_INSET, view.labels)
-    top = y + 2 * _PLATE_INSET + _PLATE_HEIGHT
+    x, y = view.stand_corner(color)
+    yield _wood(x, y, STAND_WIDTH, STAND_HEIGHT, STAND_WOOD)
+    yield _plate(diagram, color, x + PLATE_INSET, y + PLATE_INSET, view.labels)
     for index, (piece, count) in enumerate(held_pieces(diagram, color)):
-        row, column = divmod(index, 2)
-        piece_x = x + _STAND_WIDTH / 2 - 3 + (column - 0.5) * _SLOT_WIDTH
-        piece_y = top + (row + 0.5) * _SLOT_HEIGHT
+        piece_x, piece_y = view.held_middle(color, index)
         details = f'class="shogi-held" data-count="{count}"'
         yield _piece(piece, piece_x, piece_y, details, view)
         if count > 1:
@@ -352,21 +299,21 @@ def _count_badge(x: float, y: float, count: int) -> str:
     width = 22 if count < 10 else 30
     return (
         f'<rect x="{number(x - width / 2)}" y="{number(y - 11)}" width="{width}" height="22" '
-        f'rx="11" fill="{_BOARD_INK}" stroke="{_PALE}" stroke-width="1.2"/>'
-    ) + svg_text(x, y, str(count), size=15, fill=_PALE)
+        f'rx="11" fill="{BOARD_INK}" stroke="{PALE}" stroke-width="1.2"/>'
+    ) + svg_text(x, y, str(count), size=15, fill=PALE)
 
 
 def _plate(diagram: Diagram, color: Color, x: int, y: int, labels: Labels) -> str:
     """Draw the player's name; the plate of the side to move is red and has the move number."""
     to_move = diagram.turn is color
     name, name_width = (SIDE_NAMES[color], 38) if labels == "japanese" else (_name(color), 58)
-    width = _STAND_WIDTH - 2 * _PLATE_INSET
-    middle_x, name_y = x + width / 2, y + (18 if to_move else _PLATE_HEIGHT / 2)
-    fill, ink = (_ALARM, "#fff") if to_move else (_PALE, _BOARD_INK)
+    width = STAND_WIDTH - 2 * PLATE_INSET
+    middle_x, name_y = x + width / 2, y + (18 if to_move else PLATE_HEIGHT / 2)
+    fill, ink = (ALARM, "#fff") if to_move else (PALE, BOARD_INK)
     parts = [
         f'<g class="shogi-player" data-color="{color.name.lower()}"',
         f' data-to-move="{str(to_move).lower()}">',
-        f'<rect x="{x}" y="{y}" width="{width}" height="{_PLATE_HEIGHT}" rx="4" fill="{fill}"/>',
+        f'<rect x="{x}" y="{y}" width="{width}" height="{PLATE_HEIGHT}" rx="4" fill="{fill}"/>',
         side_mark(middle_x - name_width / 2 - 5, name_y, color),
         svg_text(middle_x + 11, name_y, name, size=19, fill=ink),
     ]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen, parse_sfen
 from keisei.shogi.render.glyphs import RenderError
-from keisei.shogi.render.svg import Labels, board_svg
+from keisei.shogi.render.layout import Labels
+from keisei.shogi.render.svg import board_svg
 from keisei.shogi.types import SQUARE_NAMES, Color, Diagram, Move, parse_square
 from tests.shogi.diagram_strategies import diagrams
 
