@@ -1,7 +1,7 @@
 """Events of a training run, and the callbacks that receive them.
 
 The trainer emits events; display, trackers, report and plug-ins are callbacks. A callback that
-raises is logged with its traceback, and training continues.
+raises is logged with its traceback, a full disk in one line, and training continues.
 """
 
 import logging
@@ -195,6 +195,8 @@ class TrainingEnd:
     """``finished``, ``time limit``, ``interrupted``, or the message of an error."""
 
     progress: Progress
+    is_urgent: bool = False
+    """Whether the user is not willing to wait: callbacks only release what they hold."""
 
 
 class Callback:
@@ -258,6 +260,8 @@ class EventBus:
 
     def __init__(self, callbacks: list[Callback] | None = None) -> None:
         self.callbacks = list(callbacks or [])
+        self._reported: set[str] = set()
+        """Errors of the system that have been logged; a full disk fails at every event."""
 
     def emit(self, event: Event) -> None:
         """Call every callback with `event`; one that raises is logged, the others are called."""
@@ -265,6 +269,11 @@ class EventBus:
         for callback in self.callbacks:
             try:
                 getattr(callback, method)(event)
+            except OSError as error:
+                problem = f"{type(callback).__name__}: {error}"
+                if problem not in self._reported:
+                    self._reported.add(problem)
+                    logger.error("%s", problem)
             except Exception:
                 logger.exception("callback %s failed in %s", type(callback).__name__, method)
 

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -137,6 +137,26 @@ def in_own_group(*, low_priority: bool = False) -> dict[str, Any]:
         return {"start_new_session": True}
 
 
+@contextmanager
+def ctrl_c_held_back() -> Iterator[None]:
+    """Hold back Ctrl-C while a process is started that calls `leave_signals_to_parent`.
+
+    The new process inherits that, so that Ctrl-C does not end it before its first line. Windows
+    has no such thing: there it may end with a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # when the first process starts it, it would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def leave_signals_to_parent() -> None:
     """Ignore Ctrl-C and leave the process group, in a process that its parent ends.
 
@@ -144,6 +164,8 @@ def leave_signals_to_parent() -> None:
     process group.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # see `ctrl_c_held_back`
     if hasattr(os, "setsid"):
         os.setsid()
 
@@ -256,10 +278,10 @@ class ChildProcess:
 
 
 class InterruptFlag:
-    """Flag set by the first SIGINT or SIGTERM; the second one raises `KeyboardInterrupt`.
+    """Flag set by the first SIGINT, SIGTERM or SIGHUP; a second Ctrl-C does what it did before.
 
     Handles the signals while used as a context. SIGTERM is what torchrun, job schedulers and
-    containers send to end a process.
+    containers send to end a process, SIGHUP what a terminal sends when it is closed, often twice.
     """
 
     def __init__(self) -> None:
@@ -271,7 +293,7 @@ class InterruptFlag:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, *_hang_up()):
                 self._previous[number] = signal.signal(number, self._handle)
         return self
 
@@ -281,11 +303,22 @@ class InterruptFlag:
         self._previous = {}
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        if self.is_set:
-            raise KeyboardInterrupt
-        self.is_set = True
-        logger.warning("ending after this update; press Ctrl-C again to stop at once")
-        self.on_set()
+        if not self.is_set:
+            self.is_set = True
+            logger.warning("ending after this update; press Ctrl-C again to stop at once")
+            self.on_set()
+        elif signum == signal.SIGINT:
+            before = self._previous[signal.SIGINT]
+            if not callable(before):  # ignored, or handled outside of Python
+                raise KeyboardInterrupt
+            before(signum, frame)
+
+
+def _hang_up() -> list[signal.Signals]:
+    """Return SIGHUP where it exists, unless it is ignored: ``nohup`` has a run outlive a logout."""
+    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return []
+    return [signal.SIGHUP]
 
 
 def usable_cpus() -> int:

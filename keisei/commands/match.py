@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from keisei.commands import options
-from keisei.commands.train import INTERRUPTED
 from keisei.evaluation import DEFAULT_GAMES, DEFAULT_OPENING_PLIES, DEFAULT_PLY_LIMIT
+from keisei.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchResult

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keisei.commands.options import AsJson
-from keisei.commands.train import INTERRUPTED
+from keisei.interrupts import INTERRUPTED
 from keisei.sweep.study import SWEEPS
 
 if TYPE_CHECKING:
@@ -73,13 +73,12 @@ def sweep(
 
 
 def _run(plan: "Sweep", directory: Path, *, as_json: bool) -> None:
-    from rich.console import Console
-
+    from keisei.display.logs import lasting_console
     from keisei.sweep.runner import run_sweep
     from keisei.sweep.summary import SweepDisplay
     from keisei.system import InterruptFlag
 
-    with SweepDisplay(Console(stderr=True)) as display, InterruptFlag() as interrupt:
+    with SweepDisplay(lasting_console()) as display, InterruptFlag() as interrupt:
         summary = run_sweep(plan, directory, interrupt=interrupt, on_change=display)
     if as_json:
         typer.echo(json.dumps(summary.as_dict(), indent=2))

@@ -7,10 +7,8 @@ from typing import Annotated
 import typer
 
 from keisei.commands.options import TRAIN_FLAGS, AsJson, ConfigOptions, with_config_options
+from keisei.interrupts import INTERRUPTED
 from keisei.run_files import CONFIG, find_run
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as in shells."""
 
 
 @with_config_options(TRAIN_FLAGS)

@@ -5,12 +5,15 @@ owns the terminal, it receives the messages instead (`diverted`), so that neithe
 other.
 """
 
+import io
 import logging
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TextIO, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -20,12 +23,65 @@ from keisei.system import FileAccessError
 
 FILE_FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
+logger = logging.getLogger(__name__)
+
 _PACKAGE: Final = "keisei"
 _LEVEL_STYLES: Final = {
     logging.WARNING: "yellow",
     logging.ERROR: "bold red",
     logging.CRITICAL: "bold white on red",
 }
+
+
+class LastingStream(io.TextIOBase):
+    """A stream that may go away, as a closed terminal or a pipe to ``head`` does.
+
+    What cannot be written any more is dropped, so that a run continues without its display: rich
+    would end the program.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_gone = False
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # an attribute there
+        """Encoding of the stream."""
+        return self._stream.encoding
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal that is still there."""
+        return not self._is_gone and self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the stream."""
+        return self._stream.fileno()
+
+    def write(self, text: str, /) -> int:
+        """Write a text, or drop it."""
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream, if it is still there."""
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        if self._is_gone:
+            return
+        try:
+            action()
+        except ValueError:  # a stream that this program has closed
+            self._is_gone = True
+        except OSError as error:
+            self._is_gone = True
+            logger.warning("the display is off, as its output has gone: %s", error)
+
+
+def lasting_console(stream: TextIO | None = None) -> Console:
+    """Return a console on a stream, by default stderr, that may go away."""
+    return Console(file=cast("TextIO", LastingStream(stream or sys.stderr)))
+
 
 Sink = Callable[[logging.LogRecord], None]
 """Receives messages while a live display owns the terminal."""
@@ -63,6 +119,23 @@ def clock_time(record: logging.LogRecord) -> str:
     return logging.Formatter().formatTime(record, "%H:%M:%S")
 
 
+class LogFile(logging.FileHandler):
+    """Appends messages to ``run.log``; what does not fit on the disk is dropped without a word.
+
+    The error that matters, that of the checkpoint, is on the terminal.
+    """
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - of the base class
+        """Ignore errors of the system; report those of the message."""
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+    def close(self) -> None:
+        """Close the file, even if its last lines can't be written."""
+        with suppress(OSError):
+            super().close()
+
+
 class LoggingSession:
     """Log handlers that are in place until `close`, which restores the previous state."""
 
@@ -73,12 +146,15 @@ class LoggingSession:
         for handler in handlers:
             logging.getLogger().addHandler(handler)
         logging.captureWarnings(True)
+        self._thread_hook = threading.excepthook
+        threading.excepthook = _log_thread_error
 
     def close(self) -> None:
         """Remove the handlers and close the file; a second call does nothing."""
         if not self._handlers:
             return
         logging.captureWarnings(False)
+        threading.excepthook = self._thread_hook
         for handler in self._handlers:
             logging.getLogger().removeHandler(handler)
             handler.close()
@@ -97,6 +173,15 @@ class LoggingSession:
         self.close()
 
 
+def _log_thread_error(failed: threading.ExceptHookArgs) -> None:
+    """Log why a thread has ended: an error of the system, such as a full disk, in one line."""
+    name = "a thread" if failed.thread is None else failed.thread.name
+    if isinstance(failed.exc_value, OSError):
+        logger.error("%s has ended: %s", name, failed.exc_value)
+    elif failed.exc_value is not None:
+        logger.error("%s has ended", name, exc_info=failed.exc_value)
+
+
 def configure_logging(
     run_directory: Path, console: Console | None, *, console_level: int = logging.INFO
 ) -> LoggingSession:
@@ -107,7 +192,7 @@ def configure_logging(
     """
     path = run_directory / run_files.LOG
     try:
-        file = logging.FileHandler(path, encoding="utf-8")
+        file = LogFile(path, encoding="utf-8")
     except OSError as error:
         raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
     file.setFormatter(logging.Formatter(FILE_FORMAT))

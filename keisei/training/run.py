@@ -15,7 +15,7 @@ from keisei.checkpoints.store import Checkpoint, load_newest
 from keisei.config import load_saved_config, save_config
 from keisei.config_schema import AppConfig
 from keisei.display.live import console_level, make_display
-from keisei.display.logs import configure_logging, show_errors
+from keisei.display.logs import configure_logging, lasting_console, show_errors
 from keisei.errors import KeiseiError, torch_needed_by
 from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.placing import Placement
@@ -177,7 +177,7 @@ def _joined(config: AppConfig) -> Iterator[Ranks]:
 def _train(
     config: AppConfig, run_directory: Path, ranks: Ranks, *, profile: bool, is_resumed: bool
 ) -> RunSummary:
-    console = Console(stderr=True)
+    console = lasting_console()
     with (
         configure_logging(run_directory, console, console_level=console_level(config))
         if ranks.is_first
@@ -197,6 +197,9 @@ def _train(
         if profile and ranks.is_first:
             profiler = trainer.learner.profiler(run_directory / PROFILE)
             trainer.bus.callbacks.append(Profiler(profiler))
+        if ranks.is_first:
+            # The last one: it takes a while at the end, and may be interrupted.
+            trainer.bus.callbacks.append(ReportWriter(run_directory))
         if checkpoint is not None:
             trainer.restore(checkpoint)
         elif config.run.start_from:
@@ -252,5 +255,4 @@ def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list
         SampleGamesWriter(run_directory, config.logging.sample_games),
         *(load_plugin(name) for name in config.logging.plugins),
         make_display(config, console),
-        ReportWriter(run_directory),
     ]

@@ -135,12 +135,12 @@ class Trainer:
             facts["changed_settings"] = ", ".join(changes)
         self.bus.emit(TrainingStart(self.config, self.run_directory, self.progress, facts))
         interrupt.on_set = lambda: self.bus.emit(StopRequested())
-        reason = "an error"
+        reason, is_urgent = "an error", False
         try:
             with self.background if self.ranks.is_first else nullcontext(), self.selfplay:
                 reason = self._train(interrupt)
         except KeyboardInterrupt:
-            reason = "interrupted"
+            reason, is_urgent = "interrupted", True
             raise
         except (WorkersFailedError, RankLostError) as error:
             reason = str(error)
@@ -151,7 +151,7 @@ class Trainer:
             reason = str(error)
             raise
         finally:
-            self.bus.emit(TrainingEnd(reason, self.progress))
+            self.bus.emit(TrainingEnd(reason, self.progress, is_urgent))
         return reason
 
     def _train(self, interrupt: InterruptFlag) -> str:

@@ -120,12 +120,13 @@ class WandbTracker(Callback):
         # A thread rather than a signal works on every system; a daemon cannot block the exit.
         thread = threading.Thread(target=finish, name="wandb-finish", daemon=True)
         thread.start()
-        thread.join(self._finish_timeout)
+        timeout = 0.0 if event.is_urgent else self._finish_timeout
+        thread.join(timeout)
         if thread.is_alive():
             logger.warning(
                 "Weights & Biases did not finish within the timeout of %g s; send what is missing "
                 "with: wandb sync %s",
-                self._finish_timeout,
+                timeout,
                 Path(self._run.dir).parent,
             )
 

@@ -92,7 +92,9 @@ class ReportWriter(Callback):
             write_atomically(self.run_directory / run_files.CALIBRATION, text.encode())
 
     def on_training_end(self, event: TrainingEnd) -> None:
-        """Write ``report.html`` and its plots."""
+        """Write ``report.html`` and its plots, which takes a while."""
+        if event.is_urgent:
+            return
         from keisei.runs.report import write_report  # not needed before
 
         logger.info("report: %s", write_report(self.run_directory))

@@ -2,13 +2,15 @@
 
 import io
 import logging
+import os
+import threading
 import warnings
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from keisei.display.logs import configure_logging, diverted, show_again
+from keisei.display.logs import configure_logging, diverted, lasting_console, show_again
 from keisei.errors import KeiseiError
 
 logger = logging.getLogger("keisei.test")
@@ -130,3 +132,53 @@ def test_a_console_that_fails_does_not_stop_anyone(
 def test_a_log_that_cannot_be_opened_is_explained(tmp_path: Path) -> None:
     with pytest.raises(KeiseiError, match=r"cannot write .*run\.log: No such file"):
         configure_logging(tmp_path / "missing", None)
+
+
+def test_a_console_outlives_its_output(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as stream:
+        screen = lasting_console(stream)
+        with configure_logging(tmp_path, screen):
+            logger.info("one")
+            logger.info("two")
+        assert not screen.file.isatty()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for what it has buffered
+    log = log_of(tmp_path)
+    assert "one" in log
+    assert "two" in log
+    assert log.count("the display is off, as its output has gone") == 1
+    assert "Traceback" not in log
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_full_disk_does_not_fill_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.log").symlink_to("/dev/full")
+    screen = console(200)
+    with configure_logging(tmp_path, screen):
+        for _ in range(3):
+            logger.error("the one right line")
+        thread = threading.Thread(target=_write_to_a_full_disk, name="writer")
+        thread.start()
+        thread.join()
+    first, *_, last = written(screen).splitlines()
+    assert first.endswith("error: the one right line")
+    assert last.endswith("error: writer has ended: [Errno 28] No space left on device")
+    assert len(written(screen).splitlines()) == 4
+    assert capsys.readouterr().err == ""
+
+
+def _write_to_a_full_disk() -> None:
+    with Path("/dev/full").open("wb", buffering=0) as file:
+        file.write(b"x")
+
+
+def test_errors_of_threads_are_in_the_log(tmp_path: Path) -> None:
+    with configure_logging(tmp_path, None):
+        thread = threading.Thread(target=lambda: 1 // 0, name="writer")
+        thread.start()
+        thread.join()
+    assert "writer has ended" in log_of(tmp_path)
+    assert "ZeroDivisionError" in log_of(tmp_path)

@@ -1,5 +1,6 @@
 """Events, callbacks and the bus between them."""
 
+import errno
 import logging
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
@@ -78,6 +79,20 @@ def test_a_failing_callback_is_logged_and_the_others_are_called(
     assert "Faulty failed in on_training_end" in record.getMessage()
     assert "a bug in a plug-in" in caplog.text
     assert "Traceback" in caplog.text
+
+
+def test_a_full_disk_is_one_line_once(caplog: pytest.LogCaptureFixture) -> None:
+    class Writer(Callback):
+        def on_training_end(self, event: TrainingEnd) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    bus = EventBus([Writer()])
+    for _ in range(3):
+        bus.emit(END)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Writer: [Errno {errno.ENOSPC}] No space left on device"
+    ]
+    assert "Traceback" not in caplog.text
 
 
 def test_an_interrupt_is_not_swallowed() -> None:

@@ -25,8 +25,10 @@ from keisei.callbacks import (
 )
 from keisei.checkpoints.store import list_checkpoints, load_newest
 from keisei.network.predictor import Weights
+from keisei.run_files import REPORT
 from keisei.system import InterruptFlag
 from keisei.training.trainer import Trainer
+from keisei.training.writers import ReportWriter
 from tests.tiny import tiny_trainer
 
 
@@ -212,6 +214,23 @@ def test_what_was_learned_is_saved_before_it_is_measured(
     checkpoint = load_newest(tmp_path / "checkpoints")
     assert checkpoint is not None
     assert checkpoint.timestep == trainer.timestep
+
+
+def test_whoever_presses_ctrl_c_twice_does_not_wait_for_the_report(tmp_path: Path) -> None:
+    seen = []
+
+    class Presses(Callback):
+        def on_step_end(self, event: StepEnd) -> None:
+            raise KeyboardInterrupt
+
+        def on_training_end(self, event: TrainingEnd) -> None:
+            seen.append((event.reason, event.is_urgent))
+
+    trainer = tiny_trainer(tmp_path, callbacks=[Presses(), ReportWriter(tmp_path)])
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert seen == [("interrupted", True)]
+    assert not (tmp_path / REPORT).exists()
 
 
 def test_an_interrupt_saves_and_ends(tmp_path: Path) -> None:

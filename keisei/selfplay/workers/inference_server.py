@@ -31,7 +31,7 @@ from keisei.selfplay.workers.model_sync import ModelSynchronizer
 from keisei.shared_memory import SharedBlock
 from keisei.shogi.packed import PACKED, Positions, padded_width
 from keisei.shogi.position import Records
-from keisei.system import leave_signals_to_parent, spawn_context
+from keisei.system import ctrl_c_held_back, leave_signals_to_parent, spawn_context
 
 logger = logging.getLogger(__name__)
 
@@ -361,7 +361,8 @@ class InferenceServer:
         self._process = context.Process(
             target=server_main, args=(plan, other), name="keisei-inference-server", daemon=True
         )
-        self._process.start()
+        with ctrl_c_held_back():
+            self._process.start()
         other.close()
         try:
             if not self._commands.poll(STARTUP_TIMEOUT):

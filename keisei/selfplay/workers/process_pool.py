@@ -8,7 +8,7 @@ chunks that it has sent are used, its games in progress are abandoned and counte
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Final, cast
@@ -33,7 +33,7 @@ from keisei.selfplay.workers.worker import ProcessPlan, worker_main
 from keisei.selfplay.workers.worker_pool import GameShares, WorkerPool
 from keisei.shared_memory import SharedMemoryError, remove_orphans
 from keisei.shogi.rules import Outcome
-from keisei.system import spawn_context
+from keisei.system import ctrl_c_held_back, spawn_context
 from keisei.timing import SectionTimer
 
 POLL_INTERVAL: Final = 1.0
@@ -165,13 +165,14 @@ class ParallelSelfPlay(WorkerPool):
         """End all workers and free all memory."""
         self._send_all(CommandKind.STOP)
         deadline = time.monotonic() + SHUTDOWN_TIMEOUT
-        for worker in self._workers:
-            worker.close(deadline)
-        if self._server is not None:
-            self._server.close()
-        if self._weights_buffer is not None:
-            self._weights_buffer.close()
-        self._workers, self._weights_buffer, self._server = [], None, None
+        with ExitStack() as owned:  # the others are freed even if Ctrl-C ends the wait for one
+            if self._weights_buffer is not None:
+                owned.callback(self._weights_buffer.close)
+            if self._server is not None:
+                owned.callback(self._server.close)
+            for worker in self._workers:
+                owned.callback(worker.close, deadline)
+            self._workers, self._weights_buffer, self._server = [], None, None
 
     def plan(self, worker: "_Worker", first_chunk: int) -> ProcessPlan:
         """Return what the process of a worker is started with."""
@@ -309,7 +310,8 @@ class _Worker:
             daemon=True,
         )
         try:
-            self._process.start()
+            with ctrl_c_held_back():
+                self._process.start()
         except OSError as error:
             self._process = None
             raise WorkersFailedError(f"cannot start worker {self.number}: {error}") from error
@@ -340,9 +342,11 @@ class _Worker:
 
     def close(self, deadline: float) -> None:
         """Wait for the end of its process until `deadline`, then kill it, and free its memory."""
-        if self._process is not None:
-            self._process.join(max(0.0, deadline - time.monotonic()))
-        self.kill()
-        if self.pipe is not None:
-            self.pipe.close()
-        self.ring.close()
+        try:
+            if self._process is not None:
+                self._process.join(max(0.0, deadline - time.monotonic()))
+        finally:
+            self.kill()
+            if self.pipe is not None:
+                self.pipe.close()
+            self.ring.close()

@@ -402,9 +402,9 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
         try:
             _try_connection(address)
             ray.init(address=address, **quiet)
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:
             raise WorkersFailedError(
-                f"cannot join the Ray cluster at {address!r}: {error}"
+                f"cannot join the Ray cluster at {address!r}: {_first_line(error)}"
             ) from error
     else:
         settings = config.selfplay
@@ -418,6 +418,13 @@ def _join(ray: Any, config: AppConfig, local_cpus: int) -> bool:
                 object_store_memory=store,
                 **quiet,
             )
-        except (OSError, RuntimeError, ValueError) as error:
-            raise WorkersFailedError(f"cannot start Ray on this machine: {error}") from error
+        except Exception as error:
+            raise WorkersFailedError(
+                f"cannot start Ray on this machine: {_first_line(error)}"
+            ) from error
     return True
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of a message: Ray raises errors of any type, with logs of pages."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

@@ -25,6 +25,7 @@ from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import GameSource, SelfPlay, WorkersFailedError
+from keisei.selfplay.workers import ray_pool
 from keisei.selfplay.workers.ray_pool import RaySelfPlay, import_ray
 from keisei.timing import SectionTimer
 from tests.tiny import tiny_config, tiny_trainer
@@ -282,3 +283,25 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(KeiseiError, match=r'pip install "keisei\[ray\]"'):
         RaySelfPlay(tiny_config("parallel.backend=ray"), local_cpus=1)
+
+
+class BrokenRay:
+    """Ray on a machine where it cannot start."""
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, *_: object, **__: object) -> None:
+        raise Exception("\nThe current node timed out during startup.\nThe log:\n" + "x\n" * 60)
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1:6379"])
+def test_a_ray_that_cannot_start_is_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_pool, "_try_connection", lambda _: None)
+    config = tiny_config(
+        "parallel.backend=ray", "parallel.num_workers=1", f'parallel.ray_address="{address}"'
+    )
+    with pytest.raises(KeiseiError) as caught:
+        ray_pool._join(BrokenRay(), config, 1)
+    assert str(caught.value).endswith(": The current node timed out during startup.")
+    assert "\n" not in str(caught.value)
