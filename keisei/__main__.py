@@ -13,8 +13,12 @@ def main() -> None:
         from keisei import cli  # takes a second on a busy machine
 
         cli.main()
-    except (KeyboardInterrupt, SystemExit) as error:
-        if not ctrl_c.was_pressed or getattr(error, "code", INTERRUPTED) != INTERRUPTED:
+    except BaseException as error:
+        is_interrupt = isinstance(error, KeyboardInterrupt) or (
+            isinstance(error, SystemExit) and error.code == INTERRUPTED
+        )
+        # What a callback could not finish can be an error of its own.
+        if not ctrl_c.was_lost and not (ctrl_c.was_pressed and is_interrupt):
             raise
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)

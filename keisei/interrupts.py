@@ -28,6 +28,9 @@ class CtrlC:
 
     def __init__(self) -> None:
         self.was_pressed = False
+        self.was_lost = False
+        """Whether a `KeyboardInterrupt` was dropped inside a callback."""
+
         self._is_retry = False
 
     def install(self) -> None:
@@ -51,6 +54,7 @@ class CtrlC:
             return
         from threading import Timer
 
+        self.was_lost = True
         retry = Timer(RETRY_INTERVAL, self._raise_again)
         retry.daemon = True
         retry.start()
