@@ -29,22 +29,27 @@ def test_a_run_outlives_its_output_and_saves_when_it_is_hung_up(tmp_path: Path) 
         env=module_environment(),
     )
     assert process.stdout is not None
-    assert b"started in" in process.stdout.readline()
-    process.stdout.close()  # as `| head -1` does
     run = tmp_path / "run"
-    deadline = time.monotonic() + 60.0
-    while (run / METRICS).read_text().count('"step"') < 3:
-        assert process.poll() is None, (run / LOG).read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    for _ in range(2):  # the kernel and the shell both send it
-        process.send_signal(signal.SIGHUP)
-        time.sleep(0.01)
-    process.wait(60.0)
+    journal = run / METRICS
+    try:
+        assert process.stdout.readline()
+        process.stdout.close()  # as `| head -1` does
+        deadline = time.monotonic() + 60.0
+        while not journal.exists() or journal.read_text().count('"step"') < 3:
+            assert process.poll() is None, (run / LOG).read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        for _ in range(2):  # the kernel and the shell both send it
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.01)
+        process.wait(60.0)
+    finally:
+        process.kill()
+        process.wait()
     checkpoint = load_newest(run / CHECKPOINTS)
     assert checkpoint is not None
     assert checkpoint.update >= 3
     log = (run / LOG).read_text()
     assert "the display is off" in log
     assert "Traceback" not in log
-    assert '"reason":"interrupted"' in (run / METRICS).read_text().splitlines()[-1]
+    assert '"reason":"interrupted"' in journal.read_text().splitlines()[-1]
