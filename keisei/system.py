@@ -6,6 +6,7 @@ Imports neither torch nor numba: the command line needs this module before it ne
 import logging
 import multiprocessing
 import os
+import re
 import secrets
 import signal
 import stat
@@ -24,6 +25,10 @@ from typing import Any, Final, Self
 from keisei.errors import KeiseiError
 
 logger = logging.getLogger(__name__)
+
+
+_TEMPORARY: Final = re.compile(r"\.[0-9a-f]{8}\.tmp")
+"""Names of files that `write_atomically` has not finished."""
 
 
 class FileAccessError(KeiseiError, OSError):
@@ -56,6 +61,14 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
         raise FileAccessError(f"cannot write {path}: {_reason(error)}") from error
 
 
+def remove_temporaries(directory: Path) -> None:
+    """Remove the temporary files that a killed process left; no process may write there now."""
+    for path in directory.glob(".*.tmp"):
+        if _TEMPORARY.fullmatch(path.name):
+            with suppress(OSError):
+                path.unlink()
+
+
 def make_directory(path: Path) -> None:
     """Create a directory and its parents where they are missing."""
     try:
@@ -81,7 +94,7 @@ def _replace(path: Path, data: bytes, *, durable: bool) -> None:
         # Except on Windows, moving another file over it would succeed.
         raise PermissionError("it is write-protected")
     # A short name: it must be valid even where `path` has the longest name that is allowed.
-    temporary = path.with_name(f".{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{secrets.token_hex(4)}.tmp")  # as `_TEMPORARY` says
     try:
         mode = 0o666 if old_mode is None else old_mode
         with open(temporary, "xb", opener=partial(os.open, mode=mode)) as file:

@@ -15,6 +15,7 @@ from keisei.system import (
     FileAccessError,
     make_directory,
     read_bytes,
+    remove_temporaries,
     resident_megabytes,
     usable_cpus,
     write_atomically,
@@ -177,6 +178,13 @@ def test_write_protected_files_stay_as_they_are(tmp_path: Path) -> None:
     assert read_bytes(path) == b"old"
     assert list(tmp_path.iterdir()) == [path]
     path.chmod(0o644)
+
+
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    for name in (".0123abcd.tmp", ".mine.tmp", "file"):
+        (tmp_path / name).touch()
+    remove_temporaries(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.tmp", "file"]
 
 
 def test_directories_are_made_or_explained(tmp_path: Path) -> None:

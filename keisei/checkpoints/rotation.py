@@ -72,6 +72,19 @@ def remove_outdated(directory: Path, *, newest: Path, keep: int) -> None:
         logger.warning("cannot remove old checkpoints in %s: %s", directory, error)
 
 
+def remove_leftovers(directory: Path) -> None:
+    """Remove what a killed process left half-written or half-removed.
+
+    Only for a directory that no process writes to. An error of the file system is only logged.
+    """
+    try:
+        for path in directory.iterdir() if directory.is_dir() else ():
+            if path.name.startswith((UNFINISHED, REMOVED)):
+                shutil.rmtree(path)
+    except OSError as error:
+        logger.warning("cannot remove unfinished checkpoints in %s: %s", directory, error)
+
+
 def _outdated(directory: Path, newest: Path, keep: int) -> list[Path]:
     older = [path for path in list_checkpoints(directory) if rank(path) < rank(newest)]
     to_keep = keep - 1

@@ -143,8 +143,27 @@ def _flatten_array(
     tag = "$array" if is_array else "$scalar"
     if is_plain_array(array):
         return {tag: _add(array, tensors, path)}
-    name = _add(np.frombuffer(array.tobytes(), np.uint8), tensors, path)
+    name = _add(np.frombuffer(_without_padding(array).tobytes(), np.uint8), tensors, path)
     return {tag: name, "dtype": dtype, "shape": list(array.shape)}
+
+
+def _without_padding(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a copy whose bytes between fields are zero.
+
+    They are uninitialized memory: equal states would have different bytes, and a file that is
+    passed on would hold whatever was there before.
+    """
+    clean = np.zeros(array.shape, array.dtype)
+    _copy_fields(array, clean)
+    return clean
+
+
+def _copy_fields(source: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
+    if source.dtype.names is None:
+        target[...] = source
+    else:
+        for name in source.dtype.names:
+            _copy_fields(source[name], target[name])
 
 
 def _add(array: npt.NDArray[Any], tensors: dict[str, npt.NDArray[Any]], path: KeyPath) -> str:

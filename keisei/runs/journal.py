@@ -184,6 +184,25 @@ def rewind(path: Path, update: int) -> None:
     )
 
 
+def drop_repeated_evaluation(path: Path, update: int) -> None:
+    """Drop an evaluation that no checkpoint knows of: its run was killed after it, and repeats it.
+
+    That is one of `update` behind the last checkpoint of the journal.
+    """
+    lines = list(parse_lines(read_bytes(path)))
+    saved = max(
+        (at for at, (_, entry) in enumerate(lines) if entry and entry.event == CHECKPOINT),
+        default=-1,
+    )
+    kept = [
+        line
+        for at, (line, entry) in enumerate(lines)
+        if at < saved or not (entry and entry.event == EVALUATION and entry.update == update)
+    ]
+    if len(kept) < len(lines):
+        write_atomically(path, b"".join(line + b"\n" for line in kept))
+
+
 class JournalChunk(NamedTuple):
     """Consecutive lines of a journal, as `JournalReader.read` returns them."""
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from keisei.callbacks import Callback, EventBus, StepEnd, TrainingEnd, TrainingStart, load_plugin
+from keisei.checkpoints.rotation import remove_leftovers
 from keisei.checkpoints.store import Checkpoint, load_newest
 from keisei.config import load_saved_config, save_config
 from keisei.config_schema import AppConfig
@@ -23,8 +24,8 @@ from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.spec import make_player
 from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_launched
-from keisei.run_files import CHECKPOINTS, CONFIG, REPORT
-from keisei.system import InterruptFlag
+from keisei.run_files import CHECKPOINTS, CONFIG, MILESTONES, REPORT
+from keisei.system import InterruptFlag, remove_temporaries
 from keisei.training.resume import Changes, changed_settings, changes_since, require_changeable
 from keisei.training.trackers import make_trackers
 from keisei.training.trainer import Trainer
@@ -229,6 +230,10 @@ def _newest_checkpoint(config: AppConfig, run_directory: Path, ranks: Ranks) -> 
         KeiseiError: They do not, or the learners see different checkpoints.
     """
     directory = run_directory / CHECKPOINTS
+    if ranks.is_first:
+        for saved in (directory, run_directory / MILESTONES):
+            remove_leftovers(saved)
+        remove_temporaries(run_directory)
     checkpoint = load_newest(directory)
     if not ranks.is_same(checkpoint.update if checkpoint is not None else -1):
         raise KeiseiError(

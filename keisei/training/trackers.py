@@ -47,20 +47,27 @@ class JsonlTracker(Callback):
     def __init__(self, run_directory: Path) -> None:
         self.path = run_directory / run_files.METRICS
         self._is_ready = False
+        self._resumed_at: int | None = None
+        """Update at which the session started, until its first step."""
+
         self._line_is_torn = False
 
     def on_training_start(self, event: TrainingStart) -> None:
         """Rewind the journal to where the run starts or resumes, and write the start."""
         journal.rewind(self.path, event.progress.update)
         self._is_ready = True
+        self._resumed_at = event.progress.update
         self._write(journal.START, event.progress, facts=dict(event.facts))
 
     def on_step_end(self, event: StepEnd) -> None:
         """Write the metrics of a step."""
+        self._resumed_at = None
         self._write(journal.STEP, event.progress, metrics=event.metrics)
 
     def on_evaluation(self, event: EvaluationEnd) -> None:
         """Write the scores."""
+        if self._is_ready and event.progress.update == self._resumed_at:
+            journal.drop_repeated_evaluation(self.path, event.progress.update)
         self._write(
             journal.EVALUATION,
             event.progress,

@@ -36,6 +36,25 @@ def test_what_goes_in_comes_out(value: object) -> None:
     assert same(value, round_trip(value))
 
 
+INNER = np.dtype([("a", "u1"), ("b", "<u4")], align=True)
+PADDED = np.dtype([("c", "u1"), ("d", INNER, (2,)), ("e", "<f8")], align=True)
+
+
+def test_bytes_between_fields_are_zero() -> None:
+    """They are whatever was in that memory before."""
+    heap = np.full(3 * PADDED.itemsize, 0xAA, np.uint8)
+    array = heap.view(PADDED)
+    for name in ("c", "e"):
+        array[name] = 7
+    array["d"]["a"], array["d"]["b"] = 1, 2
+    clean = np.zeros(3, PADDED)
+    clean["c"], clean["e"] = 7, 7
+    clean["d"]["a"], clean["d"]["b"] = 1, 2
+    tensors: dict[str, npt.NDArray[Any]] = {}
+    flatten({"padded": array}, tensors)
+    assert tensors["padded"].tobytes() == clean.tobytes()
+
+
 def test_integers_of_any_size() -> None:
     """Also those that Python refuses to write in decimal."""
     assert round_trip(10**5000) == 10**5000

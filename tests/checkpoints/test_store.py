@@ -409,6 +409,16 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> None:
     assert names(tmp_path) == sorted([young.name, path.name])
 
 
+def test_whoever_resumes_removes_what_a_kill_left(tmp_path: Path) -> None:
+    path = save(tmp_path, 5)
+    for name in (".unfinished-000000000006-ab", ".removed-3"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights.safetensors").write_bytes(b"half")
+    rotation.remove_leftovers(tmp_path)
+    assert names(tmp_path) == [path.name]
+    rotation.remove_leftovers(tmp_path / "missing")
+
+
 def test_a_checkpoint_that_cannot_be_removed_is_only_warned_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

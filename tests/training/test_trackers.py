@@ -124,7 +124,7 @@ def test_jsonl_that_cannot_be_brought_in_order_is_not_written_to(
 
     monkeypatch.setattr("keisei.runs.journal.write_atomically", disk_full)
     run_session(JsonlTracker(tmp_path), tmp_path, first=1)
-    assert caplog.text.count("JsonlTracker failed") == 1
+    assert caplog.text.count("JsonlTracker: cannot write") == 1
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 

@@ -1,5 +1,6 @@
 """The training loop: counting, saving, resuming exactly, ending properly."""
 
+import json
 import os
 import signal
 import subprocess
@@ -23,10 +24,12 @@ from keisei.callbacks import (
     TrainingEnd,
     TrainingStart,
 )
+from keisei.checkpoints.manifest import TENSORS, WEIGHTS
 from keisei.checkpoints.store import list_checkpoints, load_newest
 from keisei.network.predictor import Weights
-from keisei.run_files import REPORT
+from keisei.run_files import METRICS, REPORT
 from keisei.system import InterruptFlag
+from keisei.training.trackers import JsonlTracker
 from keisei.training.trainer import Trainer
 from keisei.training.writers import ReportWriter
 from tests.tiny import tiny_trainer
@@ -214,6 +217,46 @@ def test_what_was_learned_is_saved_before_it_is_measured(
     checkpoint = load_newest(tmp_path / "checkpoints")
     assert checkpoint is not None
     assert checkpoint.timestep == trainer.timestep
+
+
+def test_a_final_evaluation_that_is_repeated_is_in_the_journal_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is killed behind the evaluation, before the checkpoint that knows of it."""
+    trainer = tiny_trainer(tmp_path, callbacks=[JsonlTracker(tmp_path)])
+    monkeypatch.setattr(JsonlTracker, "on_training_end", lambda *_: None)
+    saves: list[Path] = []
+
+    def killed_at_the_last(others: object = ()) -> Path:
+        if trainer.scores:
+            raise KeyboardInterrupt
+        saves.append(Trainer.save(trainer))
+        return saves[-1]
+
+    monkeypatch.setattr(trainer, "save", killed_at_the_last)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    resumed = tiny_trainer(tmp_path, callbacks=[JsonlTracker(tmp_path)])
+    checkpoint = load_newest(tmp_path / "checkpoints")
+    assert checkpoint is not None
+    resumed.restore(checkpoint)
+    resumed.run()
+    events = [json.loads(line)["event"] for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert events[-4:] == ["checkpoint", "start", "evaluation", "checkpoint"]
+    assert events.count("evaluation") == 1
+
+
+def test_equal_runs_have_equal_files(tmp_path: Path, family: str) -> None:
+    """But for the times: also the bytes between the fields of packed positions."""
+    states = []
+    for name in ("one", "two"):
+        blocks = [np.full(size, 0xAA, np.uint8) for size in range(64, 4096, 16)]
+        trainer = tiny_trainer(tmp_path / name, family)
+        del blocks  # what is allocated next finds other bytes
+        trainer.train_step()
+        path = trainer.save()
+        states.append([(path / name).read_bytes() for name in (WEIGHTS["model"], TENSORS)])
+    assert states[0] == states[1]
 
 
 def test_whoever_presses_ctrl_c_twice_does_not_wait_for_the_report(tmp_path: Path) -> None:
