@@ -23,7 +23,7 @@ MIN_LOSS: Final = 0.05
 
 def annotate(
     game: Annotated[
-        Path, typer.Argument(help="Game file: .kif .kifu .csa .ki2 .ki2u, or .sfen .usi")
+        Path, typer.Argument(help="Game file: .kif .kifu .csa .ki2 .ki2u, or .sfen .usi .psn .txt")
     ],
     model: Annotated[
         Path,

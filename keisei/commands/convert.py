@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def convert(
     source: Annotated[
-        Path, typer.Argument(help="Game file: .csa .kif .kifu .ki2 .ki2u .sfen .usi")
+        Path, typer.Argument(help="Game file: .csa .kif .kifu .ki2 .ki2u .sfen .usi .psn .txt")
     ],
     target: Annotated[
         Path,

@@ -18,6 +18,7 @@ from keisei.play.move_text import move_texts
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.headers import TimeLimit
+from keisei.shogi.notation.move_input import parse_move
 from keisei.shogi.notation.record import (
     MAX_SECONDS,
     Ending,
@@ -220,13 +221,13 @@ class GameSession:
     # ---- playing ----
 
     def push(self, move: Move | str) -> None:
-        """Play a move; raises `IllegalMoveError`, with the reason, if it is not legal."""
+        """Play a move, as `Move` or as people type it; raises `KeiseiError` if it is not legal."""
         if self.end is not None:
             raise IllegalMoveError("the game is over")
         if self.limit is not None and self.has_lost_on_time:
             self.finish(Ending.TIME_UP)
             return
-        self._game.push(move)
+        self._game.push(parse_move(self._game, move) if isinstance(move, str) else move)
         self._seconds.append(min(self._thinking, MAX_SECONDS))
         self._reset_clock()
         self._update()

@@ -1,4 +1,4 @@
-"""A game in the terminal: a board, a prompt, moves typed as in USI."""
+"""A game in the terminal: a board, a prompt, moves typed in USI, western or Japanese notation."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,6 +13,7 @@ from keisei.play.opponent import Opponent
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.files import save_game
+from keisei.shogi.notation.move_input import parse_move
 from keisei.shogi.notation.record import Ending, GameRecord
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.render.text import board_rich
@@ -20,7 +21,8 @@ from keisei.shogi.rules import Outcome, Termination
 from keisei.shogi.types import Color
 
 HELP: Final = """\
-A move is written as in USI: 7g7f moves, 8h2b+ promotes, P*5e drops a pawn.
+A move is written as in USI (7g7f moves, 8h2b+ promotes, P*5e drops a pawn), in western notation
+(P-7f, Bx2b+, S-3c=) or in Japanese (７六歩, 76歩, 同銀成).
   moves        the legal moves
   hint         the network's candidate moves, if it has a network
   back         take back your last move
@@ -104,7 +106,7 @@ class TerminalGame:
                     if self._commands[command](rest.strip()):
                         return True
                 elif line:
-                    self.game.push(line)
+                    self.game.push(parse_move(self.game, line))
                     return True
             except (IllegalMoveError, NotationError) as error:
                 self.console.print(Text(f"{error} (help lists what can be typed)", style="red"))

@@ -1,18 +1,17 @@
-r"""Reading and writing sessions as files or pasted text: KIF, KI2, CSA, SFEN.
+r"""Reading and writing sessions as files or pasted text: KIF, KI2, CSA, SFEN, western.
 
 >>> session = read_session("position startpos moves 7g7f 3c3d".encode())
 >>> session.length, write_session(session, "sfen")
 (2, b'position startpos moves 7g7f 3c3d\n')
 """
 
-import re
 from pathlib import PurePath
 from typing import Final
 
 from keisei.errors import NotationError
 from keisei.play.session import GameSession
-from keisei.shogi.notation.files import games_as_bytes, read_first_game
-from keisei.shogi.notation.reader import UTF8, decode
+from keisei.shogi.notation.files import TEXT_SUFFIX, games_as_bytes, read_first_game
+from keisei.shogi.notation.reader import UTF8
 
 FORMATS: Final = ("kif", "csa", "sfen")
 """Formats that a session can be written in."""
@@ -21,11 +20,6 @@ MAX_GAME_BYTES: Final = 256 << 10
 """Largest file that is read; professional games with comments have at most a tenth of it."""
 
 TOO_LARGE: Final = f"a game has at most {MAX_GAME_BYTES >> 10} kB"
-
-_PLAIN: Final = (".txt", "")
-_SFEN: Final = re.compile(r"\s*(position\b|startpos\b|sfen\b|[\w+]+(/[\w+]+){8}\s)", re.ASCII)
-_CSA: Final = re.compile(r"^(V\d|PI\b|P[1-9+-]|N[+-]|\$[A-Z_]+:|[+-]$|[+-]\d{4}[A-Z]{2})", re.M)
-_KIF_MOVES: Final = re.compile(r"^\s*1\s+\S", re.M)
 
 
 def write_session(session: GameSession, kind: str) -> bytes:
@@ -49,13 +43,6 @@ def read_session(data: bytes, name: str = "") -> GameSession:
     """
     if len(data) > MAX_GAME_BYTES:
         raise NotationError(TOO_LARGE)
-    suffix = PurePath(name).suffix.lower()
-    if suffix in _PLAIN:
-        name = f"text{_recognised_suffix(decode(data))}"
-    return GameSession.from_record(read_first_game(data, PurePath(name).name))
-
-
-def _recognised_suffix(text: str) -> str:
-    if _SFEN.match(text):
-        return ".sfen"
-    return ".csa" if _CSA.search(text) else ".kif" if _KIF_MOVES.search(text) else ".ki2"
+    file = PurePath(name or "text")
+    file = file if file.suffix else file.with_suffix(TEXT_SUFFIX)
+    return GameSession.from_record(read_first_game(data, file.name))

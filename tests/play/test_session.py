@@ -351,7 +351,8 @@ def test_a_game_that_is_too_long_is_refused() -> None:
 
 def test_what_is_too_large_is_not_read() -> None:
     game = b"PI\n+\n+7776FU\n"
-    comment = b"'" + b"*" * (MAX_GAME_BYTES - len(game) - 2) + b"\n"
+    size = MAX_GAME_BYTES - len(game)
+    comment = b"'*\n" * (size // 3) + b"\n" * (size % 3)
     assert read_session(game + comment, "game.csa").length == 1
     with pytest.raises(KeiseiError, match="at most 256 kB"):
         read_session(game + comment + b"\n", "game.csa")

@@ -1,4 +1,4 @@
-"""Read and write games and positions: CSA, KIF, KI2, SFEN, USI.
+"""Read and write games and positions: CSA, KIF, KI2, SFEN, USI; read western ones.
 
 >>> from keisei.shogi.notation import GameRecord, read_kif, write_kif
 >>> record = GameRecord.from_moves(["7g7f", "3c3d"])
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from keisei.shogi.notation.headers import TimeLimit
     from keisei.shogi.notation.ki2 import read_ki2, write_ki2
     from keisei.shogi.notation.kif import read_kif, write_kif
+    from keisei.shogi.notation.move_input import parse_move
     from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove, Result, Variation
     from keisei.shogi.notation.sfen import (
         STARTPOS_SFEN,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         parse_position,
         parse_sfen,
     )
+    from keisei.shogi.notation.western import format_western, read_western
 
 __all__ = [
     "STARTPOS_SFEN",
@@ -37,13 +39,16 @@ __all__ = [
     "Variation",
     "format_position",
     "format_sfen",
+    "format_western",
     "load_game",
     "load_games",
+    "parse_move",
     "parse_position",
     "parse_sfen",
     "read_csa",
     "read_ki2",
     "read_kif",
+    "read_western",
     "save_game",
     "save_games",
     "write_csa",
@@ -60,8 +65,10 @@ _MODULES: Final = {
     "headers": ("TimeLimit",),
     "ki2": ("read_ki2", "write_ki2"),
     "kif": ("read_kif", "write_kif"),
+    "move_input": ("parse_move",),
     "record": ("Ending", "GameRecord", "RecordedMove", "Result", "Variation"),
     "sfen": ("STARTPOS_SFEN", "format_position", "format_sfen", "parse_position", "parse_sfen"),
+    "western": ("format_western", "read_western"),
 }
 _MODULE_BY_NAME: Final = {name: module for module, names in _MODULES.items() for name in names}
 

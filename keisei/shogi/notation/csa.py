@@ -125,6 +125,9 @@ _ENDING_CODES: Final = {ending: code for code, ending in _ENDINGS.items()} | {
     Ending.DEFAULT_WIN: "%CHUDAN\n'不戦勝",
     Ending.DEFAULT_LOSS: "%CHUDAN\n'不戦敗",
 }
+_PERPETUAL_CHECK: Final = "%OUTE_SENNICHITE"
+"""Ending of game servers; the standard has a foul instead."""
+
 _STATEMENT: Final = re.compile(r"['N$].*|[^\s,'N$][^,]*", re.DOTALL)
 _VERSION: Final = re.compile(r"V[0-9]+(\.[0-9]+)?\s*")
 _MOVE: Final = re.compile(r"([+\-])([0-9])([0-9])([1-9])([1-9])([A-Z]{2})\s*")
@@ -229,6 +232,8 @@ class _GameReader:
             if self._line is not None or self._turn is not None:
                 raise statement.error("the side to move was already given")
             self._turn = SIGNS[first]
+        elif self._line is not None and self._line.has_unknown_end and first != "T":
+            self._line.add_comment(statement.text.strip())
         elif first in SIGNS:
             self._read_move(statement)
         elif first == "%":
@@ -297,15 +302,19 @@ class _GameReader:
         line.play(move, statement.line, statement.column, statement.text.strip())
 
     def _read_ending(self, statement: Statement) -> None:
-        ending = _ENDINGS.get(statement.text.strip())
-        if ending is None:
-            raise statement.error(
-                f"{statement.text.strip()!r} is not a CSA ending; expected one of "
-                + " ".join(_ENDINGS)
-            )
+        word = statement.text.strip()
         line = self._open_line(statement)
         line.require_open(statement.line, statement.column)
-        line.end(ending)
+        if word == _PERPETUAL_CHECK:
+            # A position came back for the fourth time: either the mover is in check again, or the
+            # mover is the side that gave the checks.
+            is_own = not line.replay.game.in_check
+            loser = line.replay.turn if is_own else line.replay.turn.opponent
+            line.end((Ending.BLACK_FOUL, Ending.WHITE_FOUL)[loser])
+        elif word in _ENDINGS:
+            line.end(_ENDINGS[word])
+        else:
+            line.end_with_word(word)
 
     def _read_seconds(self, statement: Statement) -> None:
         match = _SECONDS.fullmatch(statement.text)

@@ -1,6 +1,7 @@
 """Game files on disk: the suffix selects the format, the bytes decide the encoding."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
@@ -10,6 +11,7 @@ from typing import Final, NamedTuple
 
 from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
 from keisei.shogi.notation.csa import CsaVersion, iter_csa, read_csa, write_csa
+from keisei.shogi.notation.japanese import MARKS
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.reader import (
@@ -27,6 +29,7 @@ from keisei.shogi.notation.record import (
     Result,
 )
 from keisei.shogi.notation.sfen import parse_position
+from keisei.shogi.notation.western import MOVE_PATTERN, read_western
 from keisei.system import read_bytes, write_atomically
 
 
@@ -133,7 +136,7 @@ class _Format(NamedTuple):
     """The first game alone, without variations."""
 
     write: Callable[[GameRecord], str] | None
-    """None for CSA, which can hold several games and takes options."""
+    """None for CSA, which can hold several games and takes options, and for what is only read."""
 
     encoding: str
     """Encoding of the files that are written; those that are read can have any."""
@@ -167,6 +170,11 @@ _KI2: Final = _Format(
     frozenset({Detail.TIME}),
 )
 
+_USI: Final = _Format("USI", read_usi, lambda text: next(iter_usi(text)), None, UTF8, frozenset())
+_WESTERN: Final = _Format(
+    "western", lambda text: [read_western(text)], read_western, None, UTF8, frozenset()
+)
+
 _FORMATS: Final = {
     ".csa": _CSA,
     ".kif": _KIF,
@@ -181,20 +189,51 @@ SUFFIXES: Final = tuple(_FORMATS)
 USI_SUFFIXES: Final = (".sfen", ".usi")
 """The suffixes of files with a USI ``position`` command per line, which can only be read."""
 
+_READ_ONLY: Final = {**dict.fromkeys(USI_SUFFIXES, _USI), ".psn": _WESTERN}
+
+TEXT_SUFFIX: Final = ".txt"
+"""The suffix of text in any of the formats, which is recognised by its content."""
+
+_SFEN_START: Final = re.compile(
+    r"\s*+(position\b|startpos\b|sfen\b|[\w+]++(/[\w+]++){8}\s)", re.ASCII
+)
+_CSA_LINE: Final = re.compile(
+    r"^(V\d|PI\b|P[1-9][ +-]|P[+-](\d\d[A-Z]|$)|N[+-]|\$[A-Z_]++:|[+-]$|[+-]\d{4}[A-Z]{2})",
+    re.MULTILINE,
+)
+_KIF_MOVE: Final = re.compile(r"^[ \t　]*+[1１][ \t　]++(?![A-Z+])\S", re.MULTILINE)
+_WESTERN_MOVE: Final = re.compile(rf"(?:^|[\s.]){MOVE_PATTERN.pattern}", re.MULTILINE)
+
+
+def recognized_suffix(text: str) -> str:
+    """Return the suffix of the format that a text is written in; KI2 if it looks like none.
+
+    >>> recognized_suffix("1. P-7f P-3d")
+    '.psn'
+    """
+    if _SFEN_START.match(text):
+        return ".sfen"
+    if _CSA_LINE.search(text):
+        return ".csa"
+    if _KIF_MOVE.search(text):
+        return ".kif"
+    is_western = not any(mark in text for mark in MARKS) and _WESTERN_MOVE.search(text)
+    return ".psn" if is_western else ".ki2"
+
 
 def load_games(path: str | os.PathLike[str]) -> list[GameRecord]:
     """Load all games of a file; `NotationError` names line, column and file of a fault."""
     path = Path(path)
-    _reader_of(path)  # fail before reading a file with another suffix
+    _readable(path)  # fail before reading a file with another suffix
     return read_games(read_bytes(path), path)
 
 
 def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
     """Read all games of a file's content; the suffix of its `name` selects the format."""
     path = Path(name)
-    reader = _reader_of(path)
     try:
-        return reader(decode(data))
+        text = decode(data)
+        return _readable(path, text).read(text)
     except NotationError as error:
         raise _in_file(error, path) from error
 
@@ -202,10 +241,9 @@ def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
 def read_first_game(data: bytes, name: str | os.PathLike[str]) -> GameRecord:
     """Read the first game of a file's content, without variations; the rest is not read."""
     path = Path(name)
-    is_usi = path.suffix.lower() in USI_SUFFIXES
-    reader = _first_of_usi if is_usi else _format_of(path).read_first
     try:
-        return reader(decode(data))
+        text = decode(data)
+        return _readable(path, text).read_first(text)
     except NotationError as error:
         raise _in_file(error, path) from error
 
@@ -283,21 +321,21 @@ def format_name(path: str | os.PathLike[str]) -> str:
     return _format_of(Path(path)).name
 
 
-def _reader_of(path: Path) -> Callable[[str], list[GameRecord]]:
-    return read_usi if path.suffix.lower() in USI_SUFFIXES else _format_of(path).read
-
-
-def _first_of_usi(text: str) -> GameRecord:
-    return next(iter_usi(text))
+def _readable(path: Path, text: str = "") -> _Format:
+    """Return the format of a file to read; `text` is the content of one that is recognised."""
+    if path.suffix.lower() == TEXT_SUFFIX:
+        path = path.with_suffix(recognized_suffix(text))
+    return _READ_ONLY.get(path.suffix.lower()) or _format_of(path)
 
 
 def _format_of(path: Path) -> _Format:
     try:
         return _FORMATS[path.suffix.lower()]
     except KeyError:
+        *others, last = (*_READ_ONLY, TEXT_SUFFIX)
         raise NotationError(
             f"{path}: a game file ends in one of {' '.join(SUFFIXES)}, not in {path.suffix!r}; "
-            f"{' and '.join(USI_SUFFIXES)} can be read, not written"
+            f"{', '.join(others)} and {last} can be read, not written"
         ) from None
 
 

@@ -56,10 +56,13 @@ ENDING_WORDS: Final = {
     "時間切れ": Ending.TIME_UP,
     "反則負け": Ending.ILLEGAL_MOVE,
     "反則勝ち": Ending.WHITE_FOUL,  # or BLACK_FOUL: see `parse_ending`
+    "反則手": Ending.ILLEGAL_MOVE,
     "入玉勝ち": Ending.DECLARATION,
     "宣言勝ち": Ending.DECLARATION,
+    "入玉宣言": Ending.DECLARATION,
     "引き分け": Ending.DECLARED_DRAW,
     "引分け": Ending.DECLARED_DRAW,
+    "裁定引分": Ending.DECLARED_DRAW,
     "最大手数": Ending.MAX_MOVES,
     "待った": Ending.TAKEN_BACK,
     "不詰": Ending.NO_MATE,
@@ -158,7 +161,7 @@ def parse_count(text: str) -> int | None:
     return (10 if match[1] else 0) + RANK_KANJI.find(match[2] or "-") + 1
 
 
-_SUMMARY: Final = re.compile(r"まで[、,\s]*(?:[0-9]{1,5}\s*手)?(?:にて|で)?[、,\s]*(.*?)[。\s]*")
+_SUMMARY: Final = re.compile(r"まで[、,\s]*+(?:[0-9]{1,5}\s*+手)?(?:にて|で)?[、,\s]*+(.*)")
 _SIDE: Final = re.compile("|".join(COLOR_BY_SIDE))
 _PLAIN_WIN: Final = re.compile("(?:先手|後手|下手|上手)の?勝ち?")
 _LOSING_WORDS: Final = ("投了", "切れ負け", "時間切れ", "反則負け", "不戦敗")
@@ -169,17 +172,17 @@ def is_summary(text: str) -> bool:
     return text.lstrip().startswith("まで")
 
 
-def parse_summary(text: str, mover: Color) -> Ending:
-    """Return the ending of a closing line if it is `mover`'s turn."""
+def parse_summary(text: str, mover: Color) -> Ending | None:
+    """Return the ending of a closing line if it is `mover`'s turn; None for unknown words."""
     match = _SUMMARY.fullmatch(text.strip())
-    words = "" if match is None else match[1]
+    words = "" if match is None else match[1].rstrip("。 \t")
     word = ENDING_PATTERN.search(words)
     if word is None and _PLAIN_WIN.fullmatch(words) is None:
-        raise NotationError(
-            f"{quote(text.strip(), limit=40)}: expected something like まで98手で後手の勝ち"
-        )
+        return None
     name = "投了" if word is None else word[0]
     winner = _named_winner(words, name)
+    if name == "千日手" and "王手" in words:  # perpetual check: the side that gave it has lost
+        return None if winner is None else (Ending.WHITE_FOUL, Ending.BLACK_FOUL)[winner]
     if name.startswith("反則") and winner is not None:
         return parse_ending("反則勝ち" if winner is mover else "反則負け", mover)
     ending = parse_ending(name, mover)

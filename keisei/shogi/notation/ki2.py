@@ -22,7 +22,7 @@ from keisei.shogi.notation.japanese import (
     scan_piece,
     scan_target,
 )
-from keisei.shogi.notation.kif import TreeReader, remark_lines
+from keisei.shogi.notation.kif import OTHER_WORD, TreeReader, remark_lines
 from keisei.shogi.notation.preamble import preamble_lines, side_names
 from keisei.shogi.notation.reader import Scanner, SourceLine
 from keisei.shogi.notation.record import GameRecord, RecordedMove, Replay, Result
@@ -68,14 +68,11 @@ def write_ki2(record: GameRecord) -> str:
     lines = [*preamble_lines(record), "", *remark_lines(record.comment)]
     lines += _line(replay, record.moves)
     lines += _closing(replay, record.result, len(record.moves), sides)
-    path = record.main_line
     for variation in record.variations:
-        path = path[: variation.ply - 1]
-        replay = Replay(record.start, path)
-        path = [*path, *(recorded.move for recorded in variation.moves)]
+        replay.rewind(variation.ply - 1)
         lines += ["", f"変化：{variation.ply}手", *remark_lines(variation.comment)]
         lines += _line(replay, variation.moves)
-        lines += _closing(replay, variation.result, len(path), sides)
+        lines += _closing(replay, variation.result, replay.length, sides)
     return "\n".join(lines) + "\n"
 
 
@@ -160,20 +157,25 @@ class _Ki2Reader(TreeReader):
         while not scanner.at_end:
             current = self.current
             index = scanner.index
+            if current.has_unknown_end:
+                current.add_comment(line.text[index:].strip())
+                return
             current.require_open(line, index + 1)
-            scan_mark(scanner, current.turn)
+            is_marked = scan_mark(scanner, current.turn)
             ending = scan_ending(scanner, current.turn)
             if ending is not None:
                 current.end(ending)
+            elif is_marked and (word := scanner.match(OTHER_WORD)) is not None:
+                current.end_with_word(word[0])
             else:
                 current.require_legal()
-                move = _scan_move(scanner, current.replay)
+                move = scan_move(scanner, current.replay)
                 written = line.text[index : scanner.index].strip()
                 current.play(move, line, index + 1, written)
             scanner.expect(_GAP, "a blank or the next move")
 
 
-def _scan_move(scanner: Scanner, replay: Replay) -> Move:
+def scan_move(scanner: Scanner, replay: Replay) -> Move:
     """Scan a move and find the legal move that it means."""
     index = scanner.index
     target = scan_target(scanner, replay.last_target)

@@ -39,7 +39,7 @@ from keisei.shogi.notation.record import (
     Variation,
     text_lines,
 )
-from keisei.shogi.render.glyphs import display_width
+from keisei.shogi.render.glyphs import RANK_KANJI, display_width
 from keisei.shogi.types import (
     HAND_KINDS,
     Color,
@@ -52,7 +52,7 @@ from keisei.shogi.types import (
 
 _COMMENT: Final = "*"
 _BOOKMARK: Final = "&"
-_BRANCH: Final = re.compile(r"\s*変化\s*:\s*([0-9]{1,5})\s*手?\s*")
+_BRANCH: Final = re.compile(r"\s*変化\s*:\s*([0-9]{1,5})\s*(?:手\s*)?")
 
 
 class TreeReader(ABC):
@@ -91,20 +91,22 @@ class TreeReader(ABC):
     def read(self, text: str, *, variations: bool = True) -> GameRecord:
         """Read a whole text, or the part before the variations."""
         lines = split_lines(text)
-        content = False
         for line in lines:
             if not variations and _branch_of(line) is not None:
                 break
             if line.text.strip() and not line.text.lstrip().startswith("#"):
                 self._read_line(line)
-                content = True
-        if not content:
-            raise NotationError("there is no game in this text: it is empty")
         if self._current is None:
             self._begin(lines[-1])
+        has_unknown_end = self.current.has_unknown_end
         self._close_line()
         assert self._main is not None
         moves, result = self._main
+        is_known = bool(moves or self._variations) or self._preamble.is_known
+        if not is_known and (result is None or has_unknown_end):
+            raise NotationError(
+                "there is no game in this text: no move, no position and no header such as 先手："
+            )
         return GameRecord(
             start=self.start,
             moves=moves,
@@ -157,7 +159,10 @@ class TreeReader(ABC):
         except NotationError as error:
             current.require_legal()
             raise line.error(error.reason) from None
-        current.end(ending)
+        if ending is None:
+            current.end_with_word(line.text.strip())
+        else:
+            current.end(ending)
 
     def _branch(self, line: SourceLine, ply: int, column: int) -> None:
         """Start a variation, which replaces the line before it from move `ply` on."""
@@ -170,7 +175,9 @@ class TreeReader(ABC):
                 column,
             )
         self._branch_ply = ply
-        self._current = LineBuilder(self.start, line, self._path[: ply - 1])
+        replay = self.current.replay
+        replay.rewind(ply - 1)
+        self._current = LineBuilder(self.start, line, replay)
 
     def _close_line(self) -> None:
         """Store the line that was read as the main line or a variation."""
@@ -201,8 +208,11 @@ _PROMOTION: Final = re.compile(r"成|不成|生|")
 _DROP: Final = re.compile(r"打\s*")
 _ORIGIN: Final = re.compile(r"\(\s*([1-9])\s*([1-9])\s*\)\s*")
 _TIME: Final = re.compile(
-    r"\(\s*(?:([0-9]{1,3}):)?\s*([0-9]{1,5}):\s*([0-9]{1,5}(?:\.[0-9]{1,9})?)\s*(?:/[^)]*)?\)\s*"
+    r"\(\s*(?:([0-9]{1,3}):\s*)?([0-9]{1,5}):\s*([0-9]{1,5}(?:\.[0-9]{1,9})?)\s*(?:/[^)]*)?\)\s*"
 )
+OTHER_WORD: Final = re.compile(rf"(?![同{RANK_KANJI}])[^\W\d][^\s\d()]*+(?=[\s(]|$)")
+"""A word in place of a move that does not begin as a move does: an ending of unknown meaning."""
+
 _BRANCH_MARK: Final = re.compile(r"\+?\s*")
 _COLUMN_TITLES: Final = "手数----指手---------消費時間--"
 
@@ -235,15 +245,20 @@ class _KifReader(TreeReader):
     def read_body(self, line: SourceLine) -> None:
         scanner = Scanner(line)
         current = self.current
+        if current.has_unknown_end:
+            current.add_comment(line.text.strip())
+            return
         current.require_open(line, scanner.index + 1)
         self._read_number(scanner)
         ending = scan_ending(scanner, current.turn)
         if ending is not None:
             current.end(ending)
+        elif (word := scanner.match(OTHER_WORD)) is not None:
+            current.end_with_word(word[0])
         else:
             current.require_legal()
             index = scanner.index
-            move = _scan_move(scanner, current.replay)
+            move = scan_move(scanner, current.replay)
             current.play(move, line, index + 1, line.text[index : scanner.index].strip())
         scanner.skip_blanks()
         index = scanner.index
@@ -266,7 +281,7 @@ class _KifReader(TreeReader):
             raise scanner.error(f"this is move {expected}, not {number}", match.start(1))
 
 
-def _scan_move(scanner: Scanner, replay: Replay) -> Move:
+def scan_move(scanner: Scanner, replay: Replay) -> Move:
     """Scan a move: ７六歩(77), 同　銀成(31), ５五角打."""
     scan_mark(scanner, replay.turn)
     target = scan_target(scanner, replay.last_target)
@@ -303,16 +318,17 @@ class _LineWriter:
         self._sides = side_names(record.start)
         self._plies = [1, *(variation.ply for variation in record.variations)]
         self._path: list[RecordedMove] = []
+        self._replay = Replay(record.start)
 
     def line(self, index: int, moves: list[RecordedMove], result: Result | None) -> Iterator[str]:
         """Yield the text lines of the main line (0) or of a variation (its index + 1)."""
         ply = self._plies[index]
         self._path = self._path[: ply - 1]
-        replay = Replay(self._start)
+        replay = self._replay
+        replay.rewind(ply - 1)
         clock = [0.0, 0.0]
-        for recorded in self._path:
-            clock[replay.turn] += recorded.seconds or 0
-            replay.play(recorded.move)
+        for number, recorded in enumerate(self._path):
+            clock[self._start.turn ^ number & 1] += recorded.seconds or 0
         for recorded in moves:
             mover = replay.turn
             text = _format_move(replay, recorded.move)

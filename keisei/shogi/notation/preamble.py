@@ -38,7 +38,7 @@ _EMPTY: Final = "・･.*"
 _CELL: Final = re.compile(
     rf"([ v^Vｖ＾]?)([{''.join(n for n in KIND_BY_NAME if len(n) == 1)}{_EMPTY}])"
 )
-_ROW: Final = re.compile(r"\s*[|｜](.*)[|｜]\s*(.?)\s*")
+_ROW: Final = re.compile(r"\s*[|｜]([^|｜]*)[|｜]\s*(?:\S\s*)?")
 _HELD: Final = re.compile(r"(\S)([0-9十一二三四五六七八九]*)\s*")
 
 
@@ -55,7 +55,8 @@ def parse_row(line: SourceLine) -> list[Piece | None]:
     squares: list[Piece | None] = []
     index, end = match.span(1)
     text = match.string
-    while index < end and text[index:end].strip():
+    end = index + len(text[index:end].rstrip())
+    while index < end:
         cell = _CELL.match(text, index, end)
         if cell is None:
             raise line.error(
@@ -167,6 +168,9 @@ class Preamble:
 
     def __init__(self) -> None:
         self.headers: dict[str, str] = {}
+        self.is_known = False
+        """Whether a line was read that only game records have: a position or a standard header."""
+
         self._handicap: tuple[SourceLine, str] | None = None
         self._rows: list[list[Piece | None]] = []
         self._hands: list[tuple[int, ...]] = list(EMPTY_HANDS)
@@ -190,9 +194,13 @@ class Preamble:
         elif _DECORATION.fullmatch(text):
             pass
         elif (colon := text.find(":")) > 0:
-            self._read_header(line, line.text[:colon].strip(), line.text[colon + 1 :].strip())
+            name = line.text[:colon].strip()
+            self._read_header(line, name, line.text[colon + 1 :].strip())
+            self.is_known |= name in (*_KEY_BY_NAME, _HANDICAP, _TURN)
+            return True
         else:
             return False
+        self.is_known = True
         return True
 
     def start(self) -> Diagram:

@@ -3,7 +3,6 @@
 import codecs
 import contextlib
 import re
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
@@ -13,6 +12,13 @@ from keisei.shogi.types import Color, Diagram, Move
 UTF8: Final = "utf-8"
 SHIFT_JIS: Final = "cp932"
 """Shift-JIS of Windows programs: a superset of the standard, which most Shogi files need."""
+
+EUC_JP: Final = "euc_jp"
+"""The encoding of old Unix programs and of game servers; it is read, not written."""
+
+MAX_LINE_LENGTH: Final = 1 << 16
+"""Characters of a line: a USI line of this length has 13,000 moves. The time to read a line is
+proportional to its length, and this bounds it."""
 
 _DECLARED: Final = re.compile(rb"encoding\s*=\s*([A-Za-z0-9_\-]+)")
 _HALF_WIDTH: Final = str.maketrans(
@@ -34,9 +40,21 @@ class SourceLine(NamedTuple):
 
 
 def split_lines(text: str) -> list[SourceLine]:
-    """Split a text into lines, with any line breaks; a byte order mark is dropped."""
-    lines = NEWLINE.split(text.removeprefix("\ufeff"))
-    return [SourceLine(number, line) for number, line in enumerate(lines, start=1)]
+    """Split a text into lines, with any line breaks; a byte order mark is dropped.
+
+    Raises:
+        NotationError: A line is longer than `MAX_LINE_LENGTH`.
+    """
+    texts = NEWLINE.split(text.removeprefix("\ufeff"))
+    for number, line in enumerate(texts, start=1):
+        if len(line) > MAX_LINE_LENGTH:
+            raise NotationError(
+                f"this line has {len(line):,} characters; a game file has at most "
+                f"{MAX_LINE_LENGTH:,} in a line",
+                line=number,
+                column=MAX_LINE_LENGTH + 1,
+            )
+    return [SourceLine(number, line) for number, line in enumerate(texts, start=1)]
 
 
 def half_width(text: str) -> str:
@@ -95,16 +113,18 @@ _BLANKS: Final = re.compile(r"\s*")
 
 
 def decode(data: bytes) -> str:
-    """Decode a game file: UTF-8 with or without byte order mark, or Shift-JIS, by trying both.
+    """Decode a game file: UTF-8 with or without byte order mark, EUC-JP or Shift-JIS, by trying.
 
-    A declared encoding (``'CSA encoding=...``, ``#KIF ... encoding=...``) is tried first but not
-    trusted: editors convert files and leave the declaration unchanged.
+    EUC-JP is tried before Shift-JIS, in which nearly all bytes mean something: Japanese text in
+    Shift-JIS is practically never valid EUC-JP. A declared encoding (``'CSA encoding=...``, ``#KIF
+    ... encoding=...``) is tried first but not trusted: editors convert files and leave the
+    declaration unchanged.
     """
     first_line = data[:200].splitlines()[0] if data else b""
     declared = _DECLARED.search(first_line)
-    candidates = [UTF8, SHIFT_JIS]
-    if declared is not None and b"JIS" in declared[1].upper():
-        candidates.reverse()
+    name = b"" if declared is None else declared[1].upper()
+    first = SHIFT_JIS if b"JIS" in name else EUC_JP if name.startswith(b"EUC") else UTF8
+    candidates = dict.fromkeys((first, UTF8, EUC_JP, SHIFT_JIS))
     fault = 0
     for encoding in candidates:
         try:
@@ -114,7 +134,7 @@ def decode(data: bytes) -> str:
     line = data.count(b"\n", 0, fault) + 1
     column = fault - data.rfind(b"\n", 0, fault)
     raise NotationError(
-        "neither UTF-8 nor Shift-JIS text; save the file as UTF-8", line=line, column=column
+        "not text in UTF-8, Shift-JIS or EUC-JP; save the file as UTF-8", line=line, column=column
     )
 
 
@@ -152,13 +172,17 @@ class LineBuilder:
     start, a move, or the end.
     """
 
-    def __init__(self, start: Diagram, source: SourceLine, stem: Iterable[Move] = ()) -> None:
+    def __init__(self, start: Diagram, source: SourceLine, stem: Replay | None = None) -> None:
+        """Begin a line, at the start of the game or where `stem` is; raises `NotationError`."""
         try:
-            self.replay = Replay(start, stem)
+            self.replay = Replay(start) if stem is None else stem
         except IllegalPositionError as error:
             raise source.error(f"no game can start here: {error}") from None
         self.start = start
         self.ending: Ending | None = None
+        self.has_unknown_end = False
+        """Whether the line ended by a word of unknown meaning."""
+
         self._notes = [_Notes()]
         """Notes on the start, each move, an illegal last move, and the end."""
         self._moves: list[Move] = []
@@ -189,6 +213,15 @@ class LineBuilder:
             ending, self._foul = Ending.ILLEGAL_MOVE, None
         self.ending = ending
         self._notes.append(_Notes())
+
+    def end_with_word(self, word: str) -> None:
+        """End the line by a word of unknown meaning: broken off, with the word as a comment.
+
+        The reader adds anything that follows to the comment, too, so that nothing is lost.
+        """
+        self.end(Ending.INTERRUPTED)
+        self.add_comment(word)
+        self.has_unknown_end = True
 
     def require_legal(self) -> None:
         """Raise if the last move was illegal."""

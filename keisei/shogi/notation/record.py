@@ -173,8 +173,22 @@ class Replay:
         self.turn: Color = start.turn
         self.last_target: int | None = None
         """Target of the last move; None at the start."""
+
+        self.length = 0
+        """Number of moves played."""
+
         for move in moves:
             self.play(move)
+
+    def rewind(self, length: int) -> None:
+        """Take back moves until `length` are left, in a time proportional to their number."""
+        while self.length > length:
+            self.game.pop()
+            self.length -= 1
+        diagram = self.game.diagram
+        self.board, self.turn = list(diagram.board), diagram.turn
+        last = self.game.last_move
+        self.last_target = None if last is None else last.to_square
 
     def moving_piece(self, move: Move) -> Piece:
         """Return the piece that a move is about to move or drop."""
@@ -200,6 +214,7 @@ class Replay:
         )
         self.last_target = move.to_square
         self.turn = self.turn.opponent
+        self.length += 1
 
 
 @dataclass(slots=True)
@@ -227,15 +242,15 @@ class GameRecord:
     """In the order of a KIF file: each branches off the line before it (see `Variation.ply`)."""
 
     def __post_init__(self) -> None:
-        line = _checked(Replay(self.start), self.main_line, first_ply=1)
+        replay = Replay(self.start)
+        _play_all(replay, self.main_line)
         for variation in self.variations:
-            if not 1 <= variation.ply <= len(line) + 1:
+            if not 1 <= variation.ply <= replay.length + 1:
                 raise IllegalMoveError(
-                    f"a variation at move {variation.ply} of a line of {len(line)} moves"
+                    f"a variation at move {variation.ply} of a line of {replay.length} moves"
                 )
-            stem = line[: variation.ply - 1]
-            branch = [recorded.move for recorded in variation.moves]
-            line = stem + _checked(Replay(self.start, stem), branch, first_ply=variation.ply)
+            replay.rewind(variation.ply - 1)
+            _play_all(replay, [recorded.move for recorded in variation.moves])
 
     @classmethod
     def from_moves(
@@ -353,14 +368,13 @@ _ENDINGS: Final = {
 }
 
 
-def _checked(replay: Replay, moves: list[Move], first_ply: int) -> list[Move]:
+def _play_all(replay: Replay, moves: list[Move]) -> None:
     """Play the moves; `IllegalMoveError` names the one that is illegal."""
-    for ply, move in enumerate(moves, start=first_ply):
+    for move in moves:
         try:
             replay.play(move)
         except IllegalMoveError as error:
-            raise IllegalMoveError(f"move {ply}, {move}: {error}") from None
-    return moves
+            raise IllegalMoveError(f"move {replay.length + 1}, {move}: {error}") from None
 
 
 def _check_seconds(seconds: float | None) -> None:

@@ -128,20 +128,20 @@ def test_unknown_encodings(tmp_path: Path, record: GameRecord) -> None:
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "game.kif"
     path.write_bytes("先手：あかね\n後手：".encode() + b"\xff\xfe\n")
-    with pytest.raises(NotationError, match="neither UTF-8 nor Shift-JIS") as caught:
+    with pytest.raises(NotationError, match="not text in UTF-8, Shift-JIS or EUC-JP") as caught:
         load_games(path)
     assert (caught.value.line, caught.value.column) == (2, 10)
 
 
 def test_faults_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "broken.kif"
-    path.write_bytes(b"1 76\x95\xe0(77)\r\n2 nonsense\r\n")
+    path.write_bytes(b"1 76\x95\xe0(77)\r\n2 1nonsense\r\n")
     with pytest.raises(NotationError, match=r"line 2, column 3: .*broken\.kif") as caught:
         load_game(path)
     assert (caught.value.line, caught.value.column) == (2, 3)
 
 
-@pytest.mark.parametrize("name", ["game.txt", "game", ".csa"])
+@pytest.mark.parametrize("name", ["game.pgn", "game", ".csa"])
 def test_unknown_suffixes(tmp_path: Path, record: GameRecord, name: str) -> None:
     with pytest.raises(KeiseiError, match=r"ends in one of \.csa \.kif \.kifu \.ki2 \.ki2u"):
         load_games(tmp_path / name)
@@ -198,7 +198,7 @@ def test_usi_files(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"games{suffix.upper()}"
     path.write_text(USI_LINES, encoding="utf-8-sig")
     assert load_games(path) == read_usi(USI_LINES)
-    with pytest.raises(NotationError, match=r"ends in one of \.csa .*; \.sfen and \.usi can be"):
+    with pytest.raises(NotationError, match=r"ends in one of \.csa .*; \.sfen, .* can be"):
         save_game(GameRecord(), path)
 
 

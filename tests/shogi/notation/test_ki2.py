@@ -301,7 +301,7 @@ def test_an_illegal_last_move_that_lost_the_game(foul: str, ending: str) -> None
         (1, 2, "同 (the same square) needs a move before it", "▲同　歩"),
         (1, 5, "a blank or the next move expected, not '(77)'", "▲７六歩(77)"),
         (1, 4, "a piece such as 歩 or 成銀 expected", "▲７六"),
-        (1, 2, "a square such as ７六, or 同, expected", "▲先手"),
+        (1, 2, "a square such as ７六, or 同, expected", "▲七六歩"),
         (1, 9, "the game ended before this (interrupted)", "▲７六歩 中断 △３四歩"),
         (1, 1, "is neither a header such as 先手：名前 nor a move", "hello"),
         (2, 1, "a square such as ７六, or 同, expected", "▲７六歩\n先手：あかね"),
