@@ -83,6 +83,8 @@ def main() -> None:
     except KeiseiError as error:
         _exit_with(str(error))
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            _exit_with(f"{str(error.filename)[:80]}...: {error.strerror}")
         # Errors of opening a file have a file name, those of writing to an open stream have none.
         if error.filename is not None or error.errno not in (errno.ENOSPC, _PIPE_IS_CLOSED):
             raise

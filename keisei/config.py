@@ -302,12 +302,21 @@ def _place(text: str, position: int) -> tuple[int, int]:
 
 
 class _TextLoader(yaml.BaseLoader):
-    """A `yaml.BaseLoader`, which keeps strings, with None for null and no duplicate keys."""
+    """A `yaml.BaseLoader`, which keeps strings: with None for null, no aliases, no key twice."""
 
     def construct_scalar(self, node: yaml.ScalarNode) -> Any:
         value = super().construct_scalar(node)
         is_quoted = node.style is not None
         return value if is_quoted or value not in _NOTHING else None
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):  # a few lines of them make a tree of gigabytes
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(
+                problem="aliases (*name) are not supported: write the value out",
+                problem_mark=event.start_mark,
+            )
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()

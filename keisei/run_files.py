@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from keisei.errors import KeiseiError
-from keisei.system import read_bytes
+from keisei.system import read_bytes, require_possible
 
 RUNS: Final = "runs"
 """Default directory of all runs."""
@@ -68,6 +68,7 @@ WANDB_ID: Final = "wandb-id.txt"
 
 def run_places(path: Path) -> tuple[Path, ...]:
     """Return where a run may be that is given by its path, or by its name in `RUNS`."""
+    require_possible(path)
     return path, RUNS / path
 
 
@@ -84,7 +85,7 @@ def read_config(run_directory: Path) -> Mapping[str, Any]:
     path = run_directory / CONFIG
     try:
         config = json.loads(read_bytes(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter is JSON nested too deeply
         raise KeiseiError(f"{path} is not JSON: {error}") from error
     if not isinstance(config, dict):
         raise KeiseiError(f"{path} holds no settings: it should be a JSON object")

@@ -3,6 +3,7 @@
 Imports neither torch nor numba: the command line needs this module before it needs those.
 """
 
+import errno
 import logging
 import multiprocessing
 import os
@@ -35,12 +36,36 @@ class FileAccessError(KeiseiError, OSError):
     """A file that cannot be read or written; the message names it and the system's reason."""
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file."""
+MAX_FILE_BYTES: Final = 64 << 20
+"""Largest file that is read as a whole unless its reader expects larger ones: settings, manifests
+and the like have a thousandth of it."""
+
+
+def read_bytes(path: Path, *, max_size: int = MAX_FILE_BYTES) -> bytes:
+    """Return the contents of a file of up to `max_size` bytes; pipes and devices are refused."""
     try:
+        status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise ValueError("not a regular file")  # a pipe would block, a device never end
+        if status.st_size > max_size:
+            raise ValueError(f"it has {status.st_size:,} bytes, and up to {max_size:,} are read")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise FileAccessError(f"cannot read {path}: {_reason(error)}") from error
+
+
+def require_possible(path: Path) -> None:
+    """Raise `FileAccessError` for a name that no file can have: one that is too long, usually."""
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
+            raise FileAccessError(f"{_shortened(path)}: {_reason(error)}") from error
+
+
+def _shortened(path: Path) -> str:
+    name = str(path)
+    return name if len(name) <= 80 else f"{name[:80]}..."
 
 
 def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -112,7 +137,7 @@ def _replace(path: Path, data: bytes, *, durable: bool) -> None:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Return the system's reason; a ValueError means a name that no file can have."""
+    """Return the system's reason; a ValueError is our own, or a name that no file can have."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

@@ -200,3 +200,49 @@ def test_a_reader_that_has_gone_is_no_bug(unbuffered: str) -> None:
     assert result.returncode in (1, cli.USER_ERROR)
     assert "Traceback" not in result.stderr
     assert "Exception ignored" not in result.stderr
+
+
+LONG_NAME = "x" * 300
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows reports such names in other ways")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--resume", LONG_NAME],
+        ["train", "--config", LONG_NAME],
+        ["train", "--name", LONG_NAME, "--set", "run.root=RUNS"],
+        ["train", "--set", f"run.start_from={LONG_NAME}", "--set", "run.root=RUNS"],
+        ["play", LONG_NAME, "--terminal"],
+        ["usi", LONG_NAME],
+        ["dashboard", LONG_NAME, "--no-browser"],
+        ["runs", LONG_NAME],
+        ["sweep", LONG_NAME],
+        ["match", LONG_NAME, "random"],
+        ["match", f"{LONG_NAME}.onnx", "random"],
+        ["match", "random", "random", "--games-dir", LONG_NAME, "--games", "2"],
+        ["ladder", LONG_NAME, "random"],
+        ["evaluate", LONG_NAME],
+        ["export", LONG_NAME],
+        ["export", "builtin", "--output", f"{LONG_NAME}.keisei"],
+        ["describe", "--config", LONG_NAME],
+        ["bench", LONG_NAME],
+        ["show", "--svg", f"{LONG_NAME}.svg"],
+        ["convert", f"{LONG_NAME}.kif", "game.csa"],
+        ["annotate", f"{LONG_NAME}.kif", "--model", "builtin"],
+        ["benchmark", "curve", LONG_NAME],
+    ],
+    ids=lambda arguments: " ".join(arguments).replace(LONG_NAME, "NAME"),
+)
+def test_names_that_are_too_long_are_one_line(
+    arguments: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["keisei", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == cli.USER_ERROR
+    assert "File name too long" in capsys.readouterr().err.splitlines()[-1]

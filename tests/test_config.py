@@ -1,5 +1,6 @@
 """The configuration: merged in one way, refused with good reasons, saved and read back the same."""
 
+import re
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given, reject, settings
+from hypothesis import assume, example, given, reject, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -245,7 +246,7 @@ def test_the_field_decides_what_a_text_means(file: Path, setting: str, value: ob
         ("ppo:\n  a: \x07", "config.yaml, line 2, column 6: character 7 is not allowed"),
         ('run: {name: "\\UFFFFFFFF"}', "config.yaml, line 1, column "),
         ("? [a]\n: b", "config.yaml, line 1, column 3: found unhashable key"),
-        ("a: &a [*a]", "config.yaml, line 1, column 4: "),
+        ("a: &a [*a]", "config.yaml, line 1, column 8: aliases (*name) are not supported"),
         ("--- 1\n--- 2", "config.yaml, line 2, column 1: "),
         ("[" * 1000, ": nested too deeply"),
     ],
@@ -364,7 +365,9 @@ def test_what_is_saved_is_read_back(file: Path, config: AppConfig) -> None:
     save_config(config, file)
     assert load_saved_config(file) == config
     assert load_config(file) == config  # JSON is YAML: a run's settings are also a start
-    file.write_text(yaml.safe_dump(config.model_dump(mode="json")), encoding="utf-8")
+    text = yaml.safe_dump(config.model_dump(mode="json"))
+    assume(not re.search(r"[:-] none$", text, re.M | re.I))  # a text that is null unless quoted
+    file.write_text(text, encoding="utf-8")
     assert load_config(file) == config
 
 

@@ -203,3 +203,20 @@ def test_processors_and_memory_are_those_of_this_process() -> None:
     block = bytearray(os.urandom(1)) * (100 << 20)
     assert 90 < resident_megabytes() - before < 200
     assert len(block) == 100 << 20
+
+
+def test_only_files_of_a_plausible_size_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    with path.open("wb") as file:
+        file.truncate(2 << 30)  # sparse: it takes no space on the disk
+    with pytest.raises(FileAccessError, match="2,147,483,648 bytes, and up to 67,108,864 are read"):
+        read_bytes(path)
+
+
+@posix_only
+def test_pipes_and_devices_are_not_read(tmp_path: Path) -> None:
+    """Before, reading a pipe blocked until somebody wrote to it."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(FileAccessError, match="not a regular file"):
+            read_bytes(path)

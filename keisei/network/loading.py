@@ -24,6 +24,7 @@ from keisei.network.model_factory import ONNX_HINT, make_network, network_type, 
 from keisei.network.onnx.onnx_model import ONNX_SUFFIX, load_onnx
 from keisei.network.predictor import Network, Predictor, Weights
 from keisei.shogi.features import FeatureSpec, feature_spec
+from keisei.system import require_possible
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,7 @@ def load_network(path: Path, *, device: str = "cpu", threads: int = 0) -> Loaded
     Raises:
         KeiseiError: There is no network, or it is damaged; the message says why.
     """
+    require_possible(path)
     if is_onnx(path):
         model = load_onnx(path, threads, device=device)
         return LoadedNetwork(
@@ -156,6 +158,7 @@ def open_network(path: Path) -> Callable[[int], LoadedNetwork]:
     Raises:
         KeiseiError: There is no network, or it is damaged; the message says why.
     """
+    require_possible(path)
     if is_onnx(path):
         return lambda threads: load_network(path, threads=threads)
     stored = read_network(path)
@@ -173,6 +176,7 @@ def read_network(path: Path) -> StoredNetwork:
     Raises:
         KeiseiError: There is no network, or it is damaged; the message says why.
     """
+    require_possible(path)
     if is_builtin(path):
         with resources.as_file(builtin_file()) as file:
             return replace(read_network(file), builtin=True)

@@ -51,7 +51,7 @@ from keisei.players.network import PolicyPlayer, SearchPlayer
 from keisei.players.player import Player
 from keisei.players.usi_player import UsiPlayer
 from keisei.search.puct import SEARCH_VERSION
-from keisei.system import usable_cpus
+from keisei.system import require_possible, usable_cpus
 from keisei.usi.client import Limit, UsiSettings
 
 Value = TypeVar("Value")
@@ -66,6 +66,10 @@ _HELP: Final = (
 
 DEFAULT_BYOYOMI: Final = 1000
 """Milliseconds per move of a USI engine without a limit in its spec."""
+
+
+MAX_SPEC_LENGTH: Final = 4096
+"""Characters of a player spec: as many as the path of a file may have."""
 
 
 class PlayerSpecError(KeiseiError, ValueError):
@@ -131,6 +135,11 @@ def make_player(spec: str, *, device: str = "cpu", threads: int = 0) -> Player:
     Raises:
         KeiseiError: The spec is invalid, or the player cannot be set up; the message says why.
     """
+    if len(spec) > MAX_SPEC_LENGTH:
+        raise PlayerSpecError(
+            f"a player spec has at most {MAX_SPEC_LENGTH} characters, not {len(spec):,}: "
+            f"{spec[:40]}..."
+        )
     parsed = _Spec.parse(spec)
     kind, _, argument = parsed.head.partition(":")
     if parsed.head == "random":
@@ -215,6 +224,7 @@ def frozen_networks() -> list[Traversable]:
 
 
 def _load(spec: _Spec, path: Path, device: str, threads: int) -> LoadedNetwork:
+    require_possible(path)
     try:
         return load_network(path, device=device, threads=threads)
     except KeiseiError as error:

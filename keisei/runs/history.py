@@ -11,6 +11,7 @@ from keisei import run_files
 from keisei.runs.journal import (
     END,
     EVALUATION,
+    MAX_JOURNAL_BYTES,
     START,
     STEP,
     STEP_LINE,
@@ -131,7 +132,7 @@ class History:
     @classmethod
     def read(cls, run_directory: Path) -> Self:
         """Read the journal of a run; raises `FileAccessError` if it cannot be read."""
-        data = read_bytes(run_directory / run_files.METRICS)
+        data = read_bytes(run_directory / run_files.METRICS, max_size=MAX_JOURNAL_BYTES)
         entries = [entry for _, entry in parse_lines(data)]
         readable = tuple(entry for entry in entries if entry is not None)
         return cls(readable, broken_lines=len(entries) - len(readable))

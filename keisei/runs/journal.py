@@ -56,6 +56,9 @@ MAX_NUMBER: Final = 1e15
 CHUNK_BYTES: Final = 2 << 20
 """Default size of a chunk, about ten milliseconds of work; longer lines are skipped."""
 
+MAX_JOURNAL_BYTES: Final = 4 << 30
+"""Largest journal that is read as a whole; a year of training writes less."""
+
 _CONTEXT_BYTES: Final = 64
 """Bytes before the reading position that are compared to notice that a file was replaced."""
 
@@ -171,7 +174,7 @@ def rewind(path: Path, update: int) -> None:
     """
     if not path.exists():
         return
-    data = read_bytes(path)
+    data = read_bytes(path, max_size=MAX_JOURNAL_BYTES)
     lines = list(parse_lines(data))
     kept = [line for line, entry in lines if entry is not None and entry.update <= update]
     if len(kept) == len(lines) and data.endswith(b"\n"):

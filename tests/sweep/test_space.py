@@ -219,3 +219,14 @@ def test_files_that_are_not_a_space(tmp_path: Path) -> None:
     path.write_text("trials: 3\ntrials: 4", encoding="utf-8")
     with pytest.raises(ConfigError, match="line 2, column 1: duplicate key trials"):
         load_space(path)
+
+
+def test_aliases_are_refused(tmp_path: Path) -> None:
+    """Before, these 700 bytes took all memory."""
+    lines = [
+        f"  l{depth}: &l{depth} [{', '.join([f'*l{depth - 1}'] * 9)}]" for depth in range(1, 12)
+    ]
+    path = tmp_path / "space.yaml"
+    path.write_text("\n".join(["trials: 1", "set:", "  l0: &l0 [x]", *lines]), encoding="utf-8")
+    with pytest.raises(ConfigError, match="line 4, column 13: aliases .* are not supported"):
+        load_space(path)
