@@ -228,5 +228,5 @@ def test_aliases_are_refused(tmp_path: Path) -> None:
     ]
     path = tmp_path / "space.yaml"
     path.write_text("\n".join(["trials: 1", "set:", "  l0: &l0 [x]", *lines]), encoding="utf-8")
-    with pytest.raises(ConfigError, match="line 4, column 13: aliases .* are not supported"):
+    with pytest.raises(ConfigError, match=r"line 4, column [0-9]+: aliases .* are not supported"):
         load_space(path)

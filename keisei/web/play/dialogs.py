@@ -192,7 +192,7 @@ def open_dialog(show: Callable[[GameSession], bool]) -> None:
             max_file_size=MAX_GAME_BYTES,
             auto_upload=True,
         )
-        uploader.props('accept=".kif,.kifu,.ki2,.ki2u,.csa,.sfen,.usi,.txt"')
+        uploader.props('accept=".kif,.kifu,.ki2,.ki2u,.csa,.sfen,.usi,.psn,.txt"')
         uploader.classes("kp-uploader")
         choose = ui.button("Choose a file: KIF, KI2, CSA or SFEN", icon="upload_file")
         choose.props("outline no-caps color=primary").style("width: 100%")
