@@ -18,6 +18,7 @@ from keisei import __version__
 from keisei.commands.annotate import annotate
 from keisei.commands.bench import bench
 from keisei.commands.benchmark import benchmark_app
+from keisei.commands.control import control
 from keisei.commands.convert import convert
 from keisei.commands.dashboard import dashboard
 from keisei.commands.describe import describe
@@ -49,7 +50,7 @@ app = typer.Typer(
 )
 app.command(cls=TrainCommand)(train)
 for _command in (
-    play, usi, models, dashboard, runs, sweep, match, ladder, evaluate, export, describe,
+    control, play, usi, models, dashboard, runs, sweep, match, ladder, evaluate, export, describe,
     doctor, perft, bench, show, convert, annotate,
 ):  # fmt: skip
     app.command()(_command)

@@ -47,6 +47,9 @@ PLOTS: Final = "plots"
 PAUSE: Final = "PAUSE"
 """Pauses the run while it exists: see `keisei.selfplay.source.PauseFile`."""
 
+RESET: Final = "RESET"
+"""Makes the run abandon its games; the run removes it: see `keisei.selfplay.source.ResetFile`."""
+
 CHECKPOINTS: Final = "checkpoints"
 """Directory of the checkpoints: see `keisei.checkpoints.store`."""
 

@@ -33,6 +33,14 @@ def dashboard(
             help="Access token for visitors; generated where one is needed.",
         ),
     ] = None,
+    control: Annotated[
+        bool | None,
+        typer.Option(
+            "--control/--no-control",
+            show_default=False,
+            help="Buttons that pause, resume and reset runs; default: on loopback addresses only.",
+        ),
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Watch runs in the browser while they train: strength, losses, speed, games, the ladder."""
@@ -42,4 +50,12 @@ def dashboard(
 
     from keisei.web import serve_dashboard
 
-    serve_dashboard(runs, store=store, host=host, port=port, token=token, open_browser=browser)
+    serve_dashboard(
+        runs,
+        store=store,
+        host=host,
+        port=port,
+        token=token,
+        control=control,
+        open_browser=browser,
+    )

@@ -37,6 +37,10 @@ class WorkersFailedError(KeiseiError):
     """Workers failed several times in a row or cannot be started; the message says why."""
 
 
+class ResetError(Exception):
+    """The games were reset in the middle of a rollout, which has to start again."""
+
+
 class RunSeeds(NamedTuple):
     """The seeds of a run, each for one purpose; all follow from ``run.seed``.
 
@@ -105,6 +109,13 @@ class GameSource(Protocol):
     @property
     def board(self) -> ShogiGame | None:
         """A position of a game in progress, for display."""
+        ...
+
+    def reset(self) -> None:
+        """Abandon all games and begin new ones, within a ply; `is_paused` of `collect` may call it.
+
+        Plies of the abandoned games that were not delivered yet are not learned from.
+        """
         ...
 
     def can_continue(self, state: Mapping[str, Any]) -> bool:
@@ -184,6 +195,8 @@ class SelfPlay:
         self.abandoned_games = 0
         """Games of the run that were not played to their end."""
 
+        self._must_reset = False
+
     def sync_weights(self, network: Network, version: int) -> None:
         """Add a snapshot to the opponent pool if one is due; the network itself plays already."""
         if version % self._pool_interval == 0:
@@ -198,18 +211,38 @@ class SelfPlay:
         on_progress: Callable[[int], None] = lambda plies: None,
     ) -> RolloutStats:
         """Fill `experience`; see `GameSource.collect`."""
+        ended: list[tuple[Outcome, int]] = []
         plies = itertools.count(0, self.env.num_games)
+
+        def count_game(outcome: Outcome, plies: int) -> None:
+            ended.append((outcome, plies))
+            on_game_end(outcome, plies)
 
         def before_ply() -> None:
             if is_paused():
                 with timer.section("waiting"):
-                    while is_paused():
+                    while is_paused() and not self._must_reset:
                         time.sleep(PAUSE_INTERVAL)
+            if self._must_reset:
+                raise ResetError
             on_progress(next(plies))
 
-        stats = self.collector.collect(experience, timer, on_game_end, on_ply=before_ply)
+        while True:
+            try:
+                stats = self.collector.collect(experience, timer, count_game, on_ply=before_ply)
+                break
+            except ResetError:
+                self._must_reset = False
+                self.env.reset()
+                plies = itertools.count(0, self.env.num_games)
+        stats.outcomes = ended  # also those of plies that are not learned from
         stats.abandoned_games = self.abandoned_games
         return stats
+
+    def reset(self) -> None:
+        """Abandon all games and begin new ones before the next ply; see `GameSource.reset`."""
+        self.abandoned_games += self.env.num_games
+        self._must_reset = True
 
     @property
     def board(self) -> ShogiGame:
@@ -359,3 +392,24 @@ class PauseFile:
     def seconds(self) -> float:
         """Seconds that the file has existed so far, as far as `is_set` has seen it."""
         return self._earlier_seconds + (time.monotonic() - self._since if self._is_set else 0.0)
+
+
+class ResetFile:
+    """A file that asks a run to abandon its games; the run removes it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last_check = float("-inf")
+
+    def take(self) -> bool:
+        """Return whether a reset was asked for, checked once a second at most."""
+        now = time.monotonic()
+        if now - self._last_check < PAUSE_INTERVAL:
+            return False
+        self._last_check = now
+        try:
+            self._path.unlink()
+        except OSError:  # usually there is none
+            return False
+        logger.info("all games in progress are abandoned, as %s has asked", self._path.name)
+        return True

@@ -45,11 +45,12 @@ from keisei.ppo.learner import (
     schedule_fraction,
     scheduled,
 )
-from keisei.run_files import CHECKPOINTS, MILESTONES, PAUSE
+from keisei.run_files import CHECKPOINTS, MILESTONES, PAUSE, RESET
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import (
     PAUSE_INTERVAL,
     PauseFile,
+    ResetFile,
     RunSeeds,
     WorkersFailedError,
     make_source,
@@ -107,6 +108,7 @@ class Trainer:
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
         self._pause = PauseFile(run_directory / PAUSE)
+        self._reset = ResetFile(run_directory / RESET)
         self._interrupt = InterruptFlag()
         self.timestep = self.update = self.games = 0
         self.scores: dict[str, Score] = {}
@@ -268,13 +270,17 @@ class Trainer:
 
     def _is_paused(self) -> bool:
         """Return whether to pause in the middle of a rollout; several ranks pause between them."""
-        is_paused = self.ranks.size == 1 and self._pause.is_set() and not self._interrupt.is_set
+        if self.ranks.size > 1:
+            return False
+        if self._reset.take():
+            self.selfplay.reset()
+        is_paused = self._pause.is_set() and not self._interrupt.is_set
         if is_paused:
             self._set_phase("paused")
         return is_paused
 
     def _wait_while_ranks_paused(self) -> None:
-        """Wait while the first of several ranks sees the pause file.
+        """Wait while the first of several ranks sees the pause file; reset if it is asked to.
 
         They keep exchanging messages meanwhile, so that no rank takes another for lost.
         """
@@ -286,6 +292,8 @@ class Trainer:
                 if self.ranks.any(self._interrupt.is_set):
                     return
                 time.sleep(PAUSE_INTERVAL)
+        if self.ranks.broadcast(self.ranks.is_first and self._reset.take()):
+            self.selfplay.reset()
 
     def _of_all_ranks(self, own: RolloutStats) -> RolloutStats:
         """Add up the rollouts of all learners, once the slowest has finished its own."""

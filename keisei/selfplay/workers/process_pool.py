@@ -154,10 +154,7 @@ class ParallelSelfPlay(WorkerPool):
         self._send_all(CommandKind.RESUME)
 
     def reset(self) -> None:
-        """Let all workers abandon their games and start new ones, within a ply.
-
-        Training never needs it; it is for programs that drive self-play themselves.
-        """
+        """Let all workers abandon their games and start new ones, within a ply."""
         self.abandoned_games += self._config.env.num_games
         self._send_all(CommandKind.RESET)
 

@@ -8,17 +8,21 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from keisei.ppo.buffer import Experience, experience_bytes
 from keisei.selfplay.rollout import RolloutStats, WorkerStats
+from keisei.selfplay.source import ResetError
 from keisei.selfplay.workers.model_sync import TensorMessage, unpack_weights
 from keisei.selfplay.workers.worker import GamesPlan, SelfPlayWorker
 from keisei.system import resident_megabytes
 from keisei.timing import SectionTimer
+
+PAUSE_INTERVAL: Final = 0.1
+"""Seconds between two looks of a paused worker whether it may continue."""
 
 
 class WeightsMessage(NamedTuple):
@@ -66,7 +70,7 @@ class ActorStatus(NamedTuple):
 
 
 class RayWorker:
-    """The actor. `status` and `offer_weights` run in a thread of their own, beside `play`."""
+    """The actor. `play` runs in one thread, all other methods in another beside it."""
 
     def __init__(self, number: int, plan: GamesPlan, plies: int) -> None:
         """Build the network and set up the games.
@@ -81,6 +85,7 @@ class RayWorker:
         self._worker = SelfPlayWorker(plan)
         self._targets = self._worker.config.selfplay.num_targets
         self._newest: WeightsMessage | None = None
+        self._is_paused = self._must_reset = False
         self._timer = SectionTimer()
         self._progress = self._played_plies = self._ended_games = 0
         self._start: float | None = None
@@ -90,6 +95,14 @@ class RayWorker:
     def offer_weights(self, weights: WeightsMessage) -> None:
         """Use these weights for work items that were handed out with older ones."""
         self._newest = weights
+
+    def pause(self, is_paused: bool) -> None:
+        """Pause before the next ply, or continue."""
+        self._is_paused = is_paused
+
+    def reset(self) -> None:
+        """Abandon all games and start new ones before the next ply."""
+        self._must_reset = True
 
     def play(self, weights: WeightsMessage, work_item: int) -> PackedChunk:
         """Play a work item with these weights, or with newer ones that have been offered."""
@@ -104,7 +117,7 @@ class RayWorker:
         data = np.zeros(experience_bytes(*sizes), dtype=np.uint8)
         experience = Experience(self._plies, self._games, data.data, targets=self._targets)
         self._timer.take()
-        rollout = self._worker.play(experience, self._timer, on_ply=self._count_ply)
+        rollout = self._play(experience)
         self._played_plies += rollout.plies
         self._ended_games += len(rollout.outcomes)
         self._busy_seconds += time.perf_counter() - self._item_start
@@ -127,7 +140,20 @@ class RayWorker:
 
         return ActorStatus(self._stats(), self._progress, ray.get_runtime_context().get_node_id())
 
-    def _count_ply(self) -> None:
+    def _play(self, experience: Experience) -> RolloutStats:
+        """Play all plies of a work item, from the start again after a reset."""
+        while True:
+            try:
+                return self._worker.play(experience, self._timer, on_ply=self._before_ply)
+            except ResetError:
+                self._must_reset = False
+                self._worker.reset()
+
+    def _before_ply(self) -> None:
+        while self._is_paused and not self._must_reset:
+            time.sleep(PAUSE_INTERVAL)
+        if self._must_reset:
+            raise ResetError
         self._progress += 1
 
     def _stats(self) -> WorkerStats:

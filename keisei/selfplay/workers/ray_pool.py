@@ -95,6 +95,7 @@ class RaySelfPlay(WorkerPool):
         self._weights: Any = None
         self._actors: dict[int, _Actor] = {}
         self._has_gathered = False
+        self._is_paused = False
         self._start = self._last_up = self._last_check = time.monotonic()
 
     @property
@@ -133,8 +134,6 @@ class RaySelfPlay(WorkerPool):
     ) -> RolloutStats:
         """Fill `experience` with the work items of one update; see `GameSource.collect`.
 
-        Workers finish the work items that they have before they pause.
-
         Raises:
             WorkersFailedError: Too many workers failed in a row, or none started.
         """
@@ -144,11 +143,15 @@ class RaySelfPlay(WorkerPool):
             for actor in self._actors.values():
                 actor.last_progress = now  # no status was requested while the learner learned
             while (is_waiting := is_paused()) or not self._work_items.is_complete:
+                if is_waiting != self._is_paused:
+                    self.pause() if is_waiting else self.resume()
                 if not is_waiting:
                     on_progress(len(experience) * self._work_items.completed // self._shares.shares)
                 self._receive()
                 if not is_waiting:
                     self._hand_out()
+            if self._is_paused:
+                self.resume()
             chunks = self._work_items.collect()
             # Nothing is handed out while the learner learns, so all that is permitted is now.
             self._hand_out(items_each=sys.maxsize)
@@ -158,6 +161,27 @@ class RaySelfPlay(WorkerPool):
             total.add(chunk.rollout, lag=self._version - chunk.version, seconds=chunk.seconds)
         stats = tuple(actor.stats for actor in self._running())
         return self._finish_rollout(total, experience, stats, on_game_end)
+
+    def pause(self) -> None:
+        """Pause all workers, within a ply, until `resume` is called."""
+        self._pause(True)
+
+    def resume(self) -> None:
+        """Let all workers continue."""
+        self._pause(False)
+
+    def _pause(self, is_paused: bool) -> None:
+        self._is_paused = is_paused
+        now = time.monotonic()
+        for actor in self._actors.values():
+            actor.pause(is_paused)
+            actor.last_progress = now
+
+    def reset(self) -> None:
+        """Let all workers abandon their games and start new ones, within a ply."""
+        self.abandoned_games += self.games_in_progress
+        for actor in self._actors.values():
+            actor.reset()
 
     def close(self) -> None:
         """End all workers, and leave the cluster if it was joined here."""
@@ -197,6 +221,8 @@ class RaySelfPlay(WorkerPool):
         while len(self._actors) < wanted:
             number = next(n for n in range(wanted) if n not in self._actors)
             self._actors[number] = _Actor(self._ray, number, self._new_handle(number))
+            if self._is_paused:
+                self._actors[number].pause(True)
 
     def _new_handle(self, number: int) -> Any:
         """Create an actor, whose games have unused numbers."""
@@ -260,7 +286,7 @@ class RaySelfPlay(WorkerPool):
         now = self._last_check = time.monotonic()
         for actor in list(self._actors.values()):
             silent = now - actor.last_progress
-            if actor.is_up and silent > self._config.parallel.hang_seconds:
+            if actor.is_up and not self._is_paused and silent > self._config.parallel.hang_seconds:
                 self._replace(actor, f"no heartbeat for {silent:.0f} s")
         self._adjust_actors()
         if self._running():
@@ -330,6 +356,14 @@ class _Actor:
         """Offer newer weights, if it has work items that it has not started."""
         if self.load() > 1:
             self._in_control_group(self._handle.offer_weights).remote(weights)
+
+    def pause(self, is_paused: bool) -> None:
+        """Pause it, or let it continue."""
+        self._in_control_group(self._handle.pause).remote(is_paused)
+
+    def reset(self) -> None:
+        """Let it abandon its games."""
+        self._in_control_group(self._handle.reset).remote()
 
     def play(self, weights: Any, work_item: int) -> None:
         """Queue a work item."""

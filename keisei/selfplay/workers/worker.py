@@ -21,7 +21,7 @@ from keisei.network.model_factory import make_network
 from keisei.network.predictor import Weights
 from keisei.ppo.buffer import Experience
 from keisei.selfplay.rollout import RolloutStats, WorkerStats
-from keisei.selfplay.source import SelfPlay
+from keisei.selfplay.source import ResetError, SelfPlay
 from keisei.selfplay.workers.inference_server import RemotePredictor, ServerAddress
 from keisei.selfplay.workers.messages import (
     Chunk,
@@ -159,10 +159,6 @@ class _StoppedError(Exception):
     """The learner has sent a stop command."""
 
 
-class _ResetError(Exception):
-    """The learner has sent a reset command."""
-
-
 class WorkerProcess:
     """Fills slots with the newest weights, and follows commands all the while.
 
@@ -196,7 +192,7 @@ class WorkerProcess:
             while True:
                 try:
                     self._play_chunk(timer)
-                except _ResetError:
+                except ResetError:
                     self._worker.reset()
 
     def _play_chunk(self, timer: SectionTimer) -> None:
@@ -256,7 +252,7 @@ class WorkerProcess:
                     self._must_reset = True
         if self._must_reset:  # only now, or the commands after it would be lost
             self._must_reset = False
-            raise _ResetError
+            raise ResetError
 
     def _send_heartbeat_if_due(self) -> None:
         is_due = time.perf_counter() - self._last_heartbeat > HEARTBEAT_INTERVAL

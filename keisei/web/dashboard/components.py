@@ -43,6 +43,9 @@ class Dashboard:
     store: Path
     """The stored results that the ladder is computed from."""
 
+    allows_control: bool = False
+    """Whether visitors may pause, resume and reset runs."""
+
 
 @contextmanager
 def page(title: str) -> Iterator[None]:

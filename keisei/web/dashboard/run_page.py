@@ -33,6 +33,7 @@ from keisei.web.dashboard.components import (
     page,
     tile,
 )
+from keisei.web.dashboard.control_buttons import ControlButtons
 from keisei.web.dashboard.run_panels import (
     CheckpointsPanel,
     LiveGamesPanel,
@@ -175,6 +176,9 @@ class _RunPage:
                     self._state = ui.label("").classes("d-state").mark("state")
                     self._about = ui.label("").classes("d-faint")
                 axis_choice(self._axis, self._choose_axis)
+            self._control: ControlButtons | None = None
+            if self._dashboard.allows_control:
+                self._control = ControlButtons(self._dashboard.watch.folder, self._run.name)
             with ui.element("div").classes("d-bar").style("height: 8px; margin-bottom: 10px"):
                 self._bar = ui.element("div")
             with ui.element("div").classes("d-tiles"):
@@ -212,6 +216,8 @@ class _RunPage:
         run = self._run
         self._state.text = STATES[summary.state]
         self._state.classes(replace=f"d-state d-{summary.state}")
+        if self._control is not None:
+            self._control.show(is_running=summary.state == "running")
         facts = run.facts
         about = [summary.model] * bool(summary.model)
         if summary.parameters is not None:

@@ -15,6 +15,7 @@ from keisei.web.dashboard.components import PLAY_ADDRESS, Dashboard
 from keisei.web.dashboard.ladder_page import ladder_page
 from keisei.web.dashboard.overview_page import overview_page
 from keisei.web.dashboard.run_page import run_page
+from keisei.web.guard import is_loopback
 from keisei.web.server import LOOPBACK, serve
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def serve_dashboard(
     host: str = LOOPBACK,
     port: int | None = None,
     token: str | None = None,
+    control: bool | None = None,
     open_browser: bool = True,
     console: Console | None = None,
 ) -> None:
@@ -39,11 +41,14 @@ def serve_dashboard(
         host: see `serve`.
         port: see `serve`.
         token: see `serve`.
+        control: whether visitors may pause, resume and reset runs; None: if only this machine can
+            reach the server.
         open_browser: see `serve`.
         console: see `serve`.
     """
     with Watch(RunsFolder(runs)) as watch:
-        dashboard = Dashboard(watch, store or runs / Path(LADDER).name)
+        allows_control = is_loopback(host) if control is None else control
+        dashboard = Dashboard(watch, store or runs / Path(LADDER).name, allows_control)
         serve(
             lambda: build_pages(dashboard),
             title="Keisei dashboard",

@@ -12,17 +12,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from keisei.callbacks import PhaseProgress
 from keisei.evaluation.match import PlayedGame, write_games
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.run_files import (
     GAMES,
+    HEARTBEAT,
     LIVE,
     METRICS,
+    PAUSE,
+    RESET,
     STRENGTH,
 )
+from keisei.runs.heartbeat import RunHeartbeat
 from keisei.runs.journal import rewind
 from keisei.shogi.types import Color
 from keisei.system import write_atomically
+from keisei.web.dashboard import site
+from keisei.web.dashboard.components import Dashboard
 from tests.evaluation.test_results import Nobody
 from tests.runs.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.training.fake_run import random_record
@@ -135,6 +142,17 @@ def test_a_run_is_followed_while_it_trains(open_page: OpenPage, root: Path) -> N
         page = open_page("run/live")
         page.wait_for_selector(".d-state.d-running")
         assert "No evaluation yet" in page.inner_text("body")
+        heartbeat = RunHeartbeat.now(PhaseProgress("playing", 0, 1), is_stopping=False)
+        write_atomically(run / HEARTBEAT, heartbeat.to_json())
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_text("live pauses until it is resumed").wait_for()
+        assert (run / PAUSE).exists()
+        page.get_by_role("button", name="Resume").click()
+        page.get_by_text("live continues").wait_for()
+        assert not (run / PAUSE).exists()
+        page.get_by_role("button", name="New games").click()
+        page.get_by_text("live abandons its games").wait_for()
+        assert (run / RESET).exists()
         metrics = {"charts/SPS": 777.0, "losses/entropy": 3.25, "losses/approx_kl": 0.01,
                    "games/black_wins": 0.5, "games/white_wins": 0.5, "games/mean_plies": 90.0,
                    "time/env": 1.0, "time/learning": 2.0, "workers/0/SPS": 123.0}  # fmt: skip
@@ -286,3 +304,26 @@ def test_mistakes_are_explained_without_a_traceback(root: Path, arguments: list[
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "control", "allowed"),
+    [
+        ("127.0.0.1", None, True),
+        ("localhost", False, False),
+        ("0.0.0.0", None, False),
+        ("0.0.0.0", True, True),
+    ],
+)
+def test_runs_are_controlled_from_this_machine_only_unless_it_is_permitted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    control: bool | None,
+    allowed: bool,
+) -> None:
+    found: list[Dashboard] = []
+    monkeypatch.setattr(site, "serve", lambda build_pages, **_: build_pages())
+    monkeypatch.setattr(site, "build_pages", found.append)
+    site.serve_dashboard(tmp_path, host=host, control=control)
+    assert found[0].allows_control is allowed

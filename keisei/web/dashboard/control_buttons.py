@@ -1,0 +1,40 @@
+"""Buttons that pause, resume and reset a run, where the dashboard is allowed to control runs."""
+
+from nicegui import ui
+
+from keisei.errors import KeiseiError
+from keisei.runs.control import RunCommand, control_run, is_paused
+from keisei.runs.folder import OutsideError, RunsFolder
+
+
+class ControlButtons:
+    """The buttons of one run. Hidden unless it is training."""
+
+    def __init__(self, folder: RunsFolder, name: str) -> None:
+        self._folder, self._name = folder, name
+        with ui.element("div").classes("d-row").mark("control") as self._row:
+            self._pause = self._button("Pause", "pause")
+            self._resume = self._button("Resume", "resume")
+            self._reset = self._button("New games", "reset").tooltip(
+                "Abandon the games in progress and begin new ones"
+            )
+        self._row.set_visibility(False)
+
+    def show(self, *, is_running: bool) -> None:
+        """Show the buttons that make sense now."""
+        self._row.set_visibility(is_running)
+        if is_running:
+            paused = is_paused(self._folder.path / self._name)
+            self._pause.set_visibility(not paused)
+            self._resume.set_visibility(paused)
+
+    def _button(self, text: str, command: RunCommand) -> ui.button:
+        button = ui.button(text, on_click=lambda: self._give(command))
+        return button.props('dense no-caps outline size=12px padding="3px 10px"')
+
+    def _give(self, command: RunCommand) -> None:
+        try:
+            ui.notify(control_run(self._folder.run(self._name), command), position="top")
+        except (KeiseiError, OutsideError) as error:
+            ui.notify(str(error), type="warning", position="top")
+        self.show(is_running=True)
