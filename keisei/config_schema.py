@@ -213,7 +213,7 @@ class PPOConfig(Section):
     )
     minibatch_size: Positive | Literal["auto"] = Field(
         2048,
-        description="Samples per minibatch; auto: large, halved if memory runs out.",
+        description="Samples per minibatch; auto: grows and shrinks with speed and free memory.",
     )
     learning_rate: Annotated[float, Field(gt=0.0)] = Field(
         2e-3, description="Initial learning rate, after warm-up."

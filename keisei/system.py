@@ -374,6 +374,14 @@ def resident_megabytes() -> float:
     return float(psutil.Process().memory_info().rss) / (1 << 20)
 
 
+def free_memory_share() -> float:
+    """Return the share of this machine's memory that is available, 0 to 1."""
+    import psutil
+
+    memory = psutil.virtual_memory()
+    return float(memory.available) / float(memory.total)
+
+
 def video_megabytes() -> float | None:
     """Return the peak GPU memory of this process's tensors in MiB; None if no GPU is in use."""
     torch = sys.modules.get("torch")  # without torch there are no tensors

@@ -20,7 +20,13 @@ from keisei.errors import KeiseiError
 from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
 from keisei.network.predictor import weights_checksum
-from keisei.network.towers.device import Compute, choose_compute, learner_device
+from keisei.network.towers.compilation import is_out_of_memory
+from keisei.network.towers.device import (
+    Compute,
+    choose_compute,
+    free_share_of,
+    learner_device,
+)
 from keisei.network.towers.model import ActorCritic, legal_log_probs
 from keisei.network.towers.torch_predictor import TorchPredictor, model_weights
 from keisei.network.towers.weights import load_weights, weight_tensors
@@ -37,6 +43,7 @@ from keisei.ppo.losses import (
     kl_divergence,
     ppo_loss,
 )
+from keisei.ppo.minibatch_size import MinibatchSizer
 from keisei.ppo.ppo_learner import BackwardResult, LossFigures, PolicySamples, PPOLearner
 from keisei.ppo.torch_state import (
     TorchProfiler,
@@ -51,6 +58,7 @@ logger = logging.getLogger(__name__)
 
 AUTO_CPU_MINIBATCH = 512
 AUTO_GPU_MINIBATCH = 8_192
+MAX_AUTO_MINIBATCH = 32_768
 MIN_AUTO_MINIBATCH = 16
 BETA1 = 0.9
 ADAM_EPSILON = 1e-5
@@ -116,7 +124,14 @@ class PPOAgent(PPOLearner):
         if config.ppo.ema_decay > 0.0:
             self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.network = TorchPredictor(self.model, compute, spec, self.stopwatch)
-        self.minibatch_size = self._first_minibatch_size()
+        is_cpu = compute.device.type == "cpu"
+        self._begin_minibatches(
+            MinibatchSizer(
+                AUTO_CPU_MINIBATCH if is_cpu else AUTO_GPU_MINIBATCH,
+                smallest=MIN_AUTO_MINIBATCH,
+                largest=MAX_AUTO_MINIBATCH,
+            )
+        )
         self._maker = MinibatchMaker(spec, compute)
 
     @property
@@ -257,15 +272,15 @@ class PPOAgent(PPOLearner):
         """Make a profiler of updates that writes into `directory`."""
         return TorchProfiler(directory)
 
+    def _free_memory(self) -> float:
+        return free_share_of(self.compute.device)
+
     def _shrink_minibatch(self) -> None:
-        """Halve the minibatch size after the device ran out of memory, if the size is ``auto``."""
-        if self.settings.minibatch_size != "auto" or self.minibatch_size <= MIN_AUTO_MINIBATCH:
-            raise self._out_of_memory()
-        self._drop_gradient()
-        self.minibatch_size //= 2
+        super()._shrink_minibatch()
         if self.compute.device.type == "cuda":
             torch.cuda.empty_cache()
-        logger.warning("out of memory: the minibatch size is now %d", self.minibatch_size)
+        elif self.compute.device.type == "mps":
+            torch.mps.empty_cache()
 
     def _out_of_memory(self) -> KeiseiError:
         return KeiseiError(
@@ -291,7 +306,9 @@ class PPOAgent(PPOLearner):
                 if not np.isfinite(figures.total):
                     return figures, BackwardResult.NON_FINITE
                 self.scaler.scale(terms.total).backward()  # type: ignore[no-untyped-call]
-        except torch.OutOfMemoryError:
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
             return None, BackwardResult.OUT_OF_MEMORY
         return figures, BackwardResult.OK
 
@@ -313,8 +330,10 @@ class PPOAgent(PPOLearner):
                 return grad_norm
             try:
                 self.scaler.step(self.optimizer)  # skips the step after an overflow in float16
-            except torch.OutOfMemoryError as error:  # too late to agree on a smaller minibatch
-                raise self._out_of_memory() from error
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                raise self._out_of_memory() from error  # too late to agree on a smaller minibatch
             self.scaler.update()
         return grad_norm
 
@@ -362,8 +381,3 @@ class PPOAgent(PPOLearner):
         with torch.no_grad():
             for mean, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
                 mean.lerp_(new, 1.0 - decay)
-
-    def _first_minibatch_size(self) -> int:
-        if self.settings.minibatch_size != "auto":
-            return self.settings.minibatch_size
-        return AUTO_CPU_MINIBATCH if self.compute.device.type == "cpu" else AUTO_GPU_MINIBATCH

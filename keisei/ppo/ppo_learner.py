@@ -8,6 +8,7 @@ gradient of a minibatch and move the weights: `keisei.ppo.agent` with torch,
 
 import logging
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from enum import IntEnum
@@ -18,8 +19,11 @@ import numpy.typing as npt
 
 from keisei import metric_names as metrics
 from keisei.config_schema import PPOConfig
+from keisei.errors import KeiseiError
 from keisei.ppo.buffer import ExperienceBuffer, Floats
 from keisei.ppo.learner import LearnSettings, Ranks, TrainingDivergedError, UpdateStats
+from keisei.ppo.minibatch_size import MinibatchSizer
+from keisei.system import free_memory_share
 from keisei.timing import Stopwatch
 
 logger = logging.getLogger(__name__)
@@ -106,7 +110,10 @@ class PPOLearner(ABC):
         """Runs while the network computes, acting or learning."""
 
         self.minibatch_size = 0
-        """Samples per minibatch, set by the subclass."""
+        """Samples per minibatch, set by `_begin_minibatches`."""
+
+        self._sizer: MinibatchSizer | None = None
+        """Chooses the size of minibatches if it is ``auto``."""
 
         self.bad_minibatches = 0
         """Minibatches in a row whose loss or gradient was non-finite."""
@@ -136,8 +143,50 @@ class PPOLearner(ABC):
         """Forget the gradient of a minibatch that is skipped."""
 
     @abstractmethod
+    def _out_of_memory(self) -> KeiseiError:
+        """Return the error for minibatches that are too large and cannot shrink."""
+
+    def _free_memory(self) -> float:
+        """Return the share of the device's memory that is free, 0 to 1."""
+        return free_memory_share()
+
+    def _begin_minibatches(self, sizer: MinibatchSizer) -> None:
+        """Use the size of the settings, or that of `sizer` if it is ``auto``."""
+        size = self.settings.minibatch_size
+        self._sizer = sizer if size == "auto" else None
+        self.minibatch_size = sizer.size if size == "auto" else size
+
     def _shrink_minibatch(self) -> None:
-        """Make minibatches smaller after memory ran out, or raise an error."""
+        """Halve an automatic minibatch after memory ran out; raise an error otherwise."""
+        if self._sizer is None or not self._sizer.shrink():
+            raise self._out_of_memory()
+        self._drop_gradient()
+        self.minibatch_size = self._sizer.size
+        logger.warning("out of memory: the minibatch size is now %d", self.minibatch_size)
+
+    def _adapt_minibatch(self, samples: int, seconds: float, epoch: int) -> None:
+        """Choose the size of the next update's minibatches, the same in all ranks.
+
+        Args:
+            samples: samples of the last update.
+            seconds: its duration.
+            epoch: samples of an epoch.
+        """
+        if self._sizer is None:
+            return
+        (speed,) = self.ranks.means([samples / max(seconds, 1e-9)])
+        permille = self.ranks.all_min(int(1000 * self._free_memory()))
+        self._sizer.adapt(
+            speed=speed, free_memory=permille / 1000, samples=self.ranks.all_min(epoch)
+        )
+        if self._sizer.size != self.minibatch_size:
+            logger.info(
+                "the minibatch size is now %d, instead of %d at %.0f samples/s",
+                self._sizer.size,
+                self.minibatch_size,
+                speed,
+            )
+            self.minibatch_size = self._sizer.size
 
     @abstractmethod
     def _update_average(self) -> None:
@@ -163,12 +212,17 @@ class PPOLearner(ABC):
         """
         losses = LossMeans()
         epochs_done = 0
+        start = time.perf_counter()
         for epoch in range(self.settings.epochs):
             is_near = self._learn_epoch(epoch, buffer, settings, losses, on_samples)
             epochs_done += 1
             on_epoch(epoch)
             if not is_near:
                 break
+        size = self.minibatch_size
+        self._adapt_minibatch(
+            losses.samples, time.perf_counter() - start, losses.samples // epochs_done
+        )
         self._update_average()
         figures = losses.means()
         figures[metrics.EXPLAINED_VARIANCE] = explained_variance(
@@ -177,7 +231,7 @@ class PPOLearner(ABC):
         figures = dict(zip(figures, self.ranks.means(list(figures.values())), strict=True))
         figures[metrics.LEARNING_RATE] = settings.learning_rate
         figures[metrics.ENTROPY_WEIGHT] = settings.entropy_weight
-        figures[metrics.MINIBATCH_SIZE] = float(self.minibatch_size)
+        figures[metrics.MINIBATCH_SIZE] = float(size)
         figures[metrics.EPOCHS_DONE] = float(epochs_done)
         return UpdateStats(figures, losses.samples * self.ranks.size)
 
@@ -249,6 +303,8 @@ class PPOLearner(ABC):
         self.bad_minibatches = int(state["bad_minibatches"])
         if self.settings.minibatch_size == "auto":
             self.minibatch_size = int(state["minibatch_size"])
+            if self._sizer is not None:
+                self._sizer.size = self.minibatch_size
 
     def _skip(self, reason: str) -> None:
         self._drop_gradient()

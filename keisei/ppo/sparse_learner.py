@@ -54,6 +54,7 @@ from keisei.network.sparse.sparse_network import (
 )
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import LearnSettings, Ranks, learner_threads
+from keisei.ppo.minibatch_size import MinibatchSizer
 from keisei.ppo.ppo_learner import BackwardResult, LossFigures, PolicySamples, PPOLearner
 from keisei.shogi.features import feature_spec
 from keisei.shogi.packed import Positions, legal_from_packed, padded_width
@@ -64,6 +65,8 @@ from keisei.system import write_atomically
 logger = logging.getLogger(__name__)
 
 AUTO_MINIBATCH: Final = 2048
+MIN_AUTO_MINIBATCH: Final = 512
+MAX_AUTO_MINIBATCH: Final = 8_192
 PROFILE: Final = "summary.txt"
 SHOWN_ROWS: Final = 30
 
@@ -114,8 +117,9 @@ class SparseLearner(PPOLearner):
         super().__init__(config.ppo, random, ranks or Ranks())
         self.network = network
         network.stopwatch = self.stopwatch
-        size = config.ppo.minibatch_size
-        self.minibatch_size = AUTO_MINIBATCH if size == "auto" else size
+        self._begin_minibatches(
+            MinibatchSizer(AUTO_MINIBATCH, smallest=MIN_AUTO_MINIBATCH, largest=MAX_AUTO_MINIBATCH)
+        )
         self.average: SparseNetwork | None = network.copy() if config.ppo.ema_decay > 0.0 else None
         """Exponential moving average of the weights, if ``ppo.ema_decay`` is above 0."""
 
@@ -377,7 +381,7 @@ class SparseLearner(PPOLearner):
         for gradient in self._gradients:
             clear_gradient(gradient)
 
-    def _shrink_minibatch(self) -> None:
+    def _out_of_memory(self) -> KeiseiError:
         raise AssertionError("the memory of a sparse network does not depend on its minibatch")
 
     def _update_average(self) -> None:

@@ -24,7 +24,17 @@ SHARED_CACHE: Final = "torchinductor_"
 TRIAL_BATCH: Final = 4
 TRIAL_MOVES: Final = 3
 
+NO_MEMORY: Final = ("out of memory", "can't allocate memory", "not enough memory")
+"""Parts of the messages with which MPS, and the CPU on Linux, macOS and Windows, refuse memory."""
+
 Forward = Callable[[Tensor, Tensor], ModelOutput]
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether a device had too little memory: only CUDA has an exception for it."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in NO_MEMORY)
 
 
 def compile_forward(
@@ -72,9 +82,9 @@ class CompiledForward:
         try:
             # Code is compiled for a memory layout: a list cut out of a longer one has another.
             return self._compiled(planes, legal.contiguous())
-        except torch.OutOfMemoryError:
-            raise  # not the compiler's fault: the caller makes its batch smaller
-        except Exception as error:  # noqa: BLE001 - see compile_forward
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise  # not the compiler's fault: the caller makes its batch smaller
             _warn(error)
             self._model.compiled = None
             return self._model.forward_eager(planes, legal)

@@ -25,7 +25,7 @@ from keisei.constants import BOARD_SIZE
 from keisei.errors import DeviceError
 from keisei.network.towers.compilation import compile_forward
 from keisei.network.towers.model import ActorCritic, lay_out
-from keisei.system import module_environment, usable_cpus
+from keisei.system import free_memory_share, module_environment, usable_cpus
 
 logger = logging.getLogger(__name__)
 
@@ -186,6 +186,17 @@ def choose_compute(config: DeviceConfig) -> Compute:
         threads=threads,
         deterministic=config.deterministic,
     )
+
+
+def free_share_of(device: torch.device) -> float:
+    """Return the share of a device's memory that is free or only reserved by torch, 0 to 1."""
+    if device.type == "cuda":
+        free, total = torch.cuda.mem_get_info(device)
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return (free + cached) / total
+    if device.type == "mps":
+        return 1.0 - torch.mps.current_allocated_memory() / torch.mps.recommended_max_memory()
+    return free_memory_share()
 
 
 def tower_device(config: DeviceConfig) -> str:
