@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from keisei.config_schema import AppConfig, Section
-from keisei.errors import KeiseiError
+from keisei.errors import KeiseiError, did_you_mean
 from keisei.system import FileAccessError, read_bytes, write_atomically
 
 __all__ = ["ConfigError", "load_config", "load_saved_config", "recipes", "save_config"]
@@ -108,7 +108,8 @@ def _read(path: Path | str) -> Mapping[str, object]:
     try:
         data = read_bytes(file)
     except FileAccessError as error:
-        raise FileAccessError(f"{error}; the recipes are {', '.join(known)}") from error
+        hint = f"the recipes are {', '.join(known)}{did_you_mean(str(path), known)}"
+        raise FileAccessError(f"{error}; {hint}") from error
     document = parse(decode(data, str(file)), str(file))
     if document is None:
         return {}

@@ -1,7 +1,8 @@
 """Errors that a user's input or set-up can cause; the command line prints their messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 class KeiseiError(Exception):
@@ -67,6 +68,18 @@ class TorchMissingError(KeiseiError):
             f"{needed_by} needs torch, which is not installed: "
             f'python -m pip install "keisei[torch]"{instead}'
         )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the known one that is most like it.
+
+    >>> did_you_mean("gredy", ["greedy", "random"])
+    '; did you mean greedy?'
+    >>> did_you_mean("nobody", ["greedy", "random"])
+    ''
+    """
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 @contextmanager

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from keisei.errors import KeiseiError
+from keisei.errors import KeiseiError, did_you_mean
 from keisei.system import read_bytes, require_possible
 
 RUNS: Final = "runs"
@@ -80,7 +81,22 @@ def find_run(path: Path) -> Path:
     for place in run_places(path):
         if (place / CONFIG).is_file():
             return place
-    raise KeiseiError(f"there is no run in {path}: a run's directory holds a {CONFIG}")
+    raise KeiseiError(
+        f"there is no run in {path}: a run's directory holds a {CONFIG}{similar_run(path)}"
+    )
+
+
+def similar_run(path: Path, folder: Path | None = None) -> str:
+    """Return the end of a message about a run that is not there: one with a similar name, if any.
+
+    It is looked for in `folder`, or where a run of this path would be.
+    """
+    parents = [place.parent for place in run_places(path)] if folder is None else [folder]
+    names: list[str] = []
+    for parent in parents:
+        with suppress(OSError):  # no such folder, or not ours
+            names += [run.name for run in parent.iterdir() if (run / CONFIG).is_file()]
+    return did_you_mean(path.name, names)
 
 
 def read_config(run_directory: Path) -> Mapping[str, Any]:

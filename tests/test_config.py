@@ -307,6 +307,8 @@ def test_a_byte_order_mark_does_no_harm(file: Path) -> None:
 def test_a_missing_file_names_the_recipes() -> None:
     with pytest.raises(KeiseiError, match=r"cannot read quickstrat: .*; the recipes are .*, quick"):
         load_config("quickstrat")
+    with pytest.raises(KeiseiError, match=r"; did you mean quickstart\?"):
+        load_config("quickstrat")
 
 
 def test_tags_do_not_run_code(file: Path) -> None:

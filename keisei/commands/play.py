@@ -57,6 +57,10 @@ def play(
     sfen: Annotated[str, typer.Option(help="Start position.")] = "startpos",
     seed: Annotated[int | None, typer.Option(help="Seed of the players' random choices.")] = None,
     runs: Annotated[Path, typer.Option(help="Directory that holds the runs.")] = Path(RUNS),
+    games: Annotated[
+        Path | None,
+        typer.Option(help="Directory in which your games are kept. Default: with the user's data."),
+    ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; addresses other than loopback need a token.")
     ] = "127.0.0.1",
@@ -109,6 +113,7 @@ def play(
             start=sfen,
             runs=runs,
             seed=seed,
+            games=games,
         ),
         host=host,
         port=port,

@@ -239,7 +239,7 @@ def _candidates(path: Path) -> list[Path]:
                 return found
         if (place / run_files.CONFIG).is_file():
             raise CheckpointError(f"the run {place} has no checkpoint yet")
-    raise CheckpointError(f"there is no run or checkpoint {path}")
+    raise CheckpointError(f"there is no run or checkpoint {path}{run_files.similar_run(path)}")
 
 
 def _read(path: Path) -> StoredNetwork:

@@ -117,6 +117,9 @@ class GameSession:
     headers: dict[str, str]
     """Headers of the game record: names, event and so on."""
 
+    saved_as: str
+    """Name under which the game is kept: see `keisei.play.saved_games`; empty until it is."""
+
     def __init__(
         self,
         start: str | Diagram = STARTPOS_SFEN,
@@ -146,6 +149,7 @@ class GameSession:
         self.people = frozenset(people)
         self.headers = dict(headers or {})
         self.limit = limit
+        self.saved_as = ""
         self.revision = 0
         self.end = None
         self._now = now
@@ -159,11 +163,16 @@ class GameSession:
 
     @classmethod
     def from_record(
-        cls, record: GameRecord, *, now: Callable[[], float] = time.monotonic
+        cls,
+        record: GameRecord,
+        *,
+        people: Collection[Color] = BOTH_SIDES,
+        limit: TimeLimit | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> "GameSession":
-        """Make a session of a recorded game."""
+        """Make a session of a recorded game, which goes on if it is not over."""
         _require_short(len(record.moves))
-        session = cls(record.start, headers=record.headers, now=now)
+        session = cls(record.start, people=people, headers=record.headers, limit=limit, now=now)
         for recorded in record.moves:
             session._game.push(recorded.move)
             session._seconds.append(recorded.seconds)
@@ -171,6 +180,12 @@ class GameSession:
         if record.result is not None:
             session.end = End(record.result.ending, record.winner)
         return session
+
+    def copy(self) -> "GameSession":
+        """Return a session of the same game, which changes of this one do not reach."""
+        return GameSession.from_record(
+            self.record(), people=self.people, limit=self.limit, now=self._now
+        )
 
     # ---- state ----
 
@@ -279,6 +294,8 @@ class GameSession:
             return None
         first = 0 if self._game.start.turn is color else 1
         used = [seconds or 0.0 for seconds in self._seconds[first::2]]
+        if self.end is not None and self.end.ending is Ending.TIME_UP and self.turn is color:
+            return TimeLeft(0.0, 0.0, is_up=True)
         is_thinking = self.end is None and self.turn is color
         return time_left(self.limit, used, self._thinking if is_thinking else 0.0)
 

@@ -31,7 +31,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from keisei.config_schema import DeviceConfig
-from keisei.errors import KeiseiError
+from keisei.constants import BUILTIN
+from keisei.errors import KeiseiError, did_you_mean
 from keisei.levels import LEVELS, MAX_LEVEL
 from keisei.network.loading import (
     FILE_SUFFIX,
@@ -55,6 +56,9 @@ from keisei.system import require_possible, usable_cpus
 from keisei.usi.client import Limit, UsiSettings
 
 Value = TypeVar("Value")
+
+KINDS: Final = (BUILTIN, "random", "greedy", "alphabeta", "frozen", "usi")
+"""Players other than runs and files."""
 
 _NETWORK_SPEC: Final = re.compile(
     r"(?P<which>.+?)(?::(?:policy|search=(?P<simulations>[^:]*)|level=(?P<level>[^:]*)))?"
@@ -230,7 +234,9 @@ def _load(spec: _Spec, path: Path, device: str, threads: int) -> LoadedNetwork:
     except KeiseiError as error:
         if os.sep in str(path) or path.exists():
             raise
-        raise PlayerSpecError(f"{spec.text}: {error}; {_HELP}") from None
+        kind = did_you_mean(spec.head.partition(":")[0], KINDS)
+        remedy = kind or ("" if "did you mean" in str(error) else f"; {_HELP}")
+        raise PlayerSpecError(f"{spec.text}: {error}{remedy}") from None
 
 
 def _network(spec: _Spec, text: str, load: Callable[[str], LoadedNetwork]) -> Player:

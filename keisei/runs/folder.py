@@ -84,7 +84,8 @@ class RunsFolder:
             raise OutsideError(f"{name!r} is not the name of a run")
         path = self.resolve(name)
         if path != self._root / name or not (path / run_files.CONFIG).is_file():
-            raise KeiseiError(f"there is no run {name} in {self.path}")
+            similar = run_files.similar_run(Path(name), self.path)
+            raise KeiseiError(f"there is no run {name} in {self.path}{similar}")
         return path
 
     @contextmanager

@@ -35,6 +35,8 @@ _STORED: Final = "language"
 
 def tr(message: str, /, **values: object) -> str:
     """Return a text in the language of the page, with `values` in its ``{places}``."""
+    if not message:  # in a catalogue, that is the key of its own header
+        return ""
     text = _translations(page_language()).gettext(message)
     return text.format(**values) if values else text
 

@@ -164,12 +164,18 @@ def _checked_token(token: str | None) -> str | None:
 
 def _application(build_pages: Callable[[], None], title: str) -> App:
     from fastapi import FastAPI
+    from nicegui import app as pages
     from nicegui import ui
 
-    from keisei.web.theme import FAVICON
+    from keisei.web.not_found import add_not_found_page
+    from keisei.web.theme import FAVICON, STATIC
 
     app = FastAPI(openapi_url=None)  # pages only, no API
+    pages.add_static_files("/static", STATIC)
+    # The bar at the top during requests is a progress bar without a name, and tells nothing here.
+    pages.config.quasar_config["loadingBar"]["skipHijack"] = True
     build_pages()
+    add_not_found_page()
     ui.run_with(
         app,
         title=title,

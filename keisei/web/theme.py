@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from nicegui import ui
 
@@ -30,6 +30,7 @@ FAVICON: Final = (
 )
 """A Shogi piece."""
 
+_TOAST: Final = "toast"
 _THEME_COOKIE: Final = "keisei-theme"
 _THEMES: Final[dict[str, bool | None]] = {"auto": None, "light": False, "dark": True}
 _THEME_TEXTS: Final = {
@@ -53,6 +54,7 @@ def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.ele
     """
     page_language()  # before the document is written, which names it
     add_style("theme.css")
+    ui.add_body_html(f"<script>{_text('modal.js')}</script>")
     ui.page_title(f"{title} · Keisei" if title else "Keisei")
     with ui.element("header").classes("k-header"):
         home = tr("Keisei, home")
@@ -66,8 +68,17 @@ def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.ele
         tools = ui.element("div").style("display: flex; align-items: center; gap: 2px")
         _language_menu()
         _theme_switch()
-    with ui.element("main").classes("k-page"):
+    with ui.element("div").classes("k-page"):  # within the document's <main>, which NiceGUI makes
         yield tools
+
+
+def toast(message: str, *, kind: Literal["warning", "positive"] = "warning") -> None:
+    """Show a message for some seconds, in place of the one before."""
+    storage = ui.context.client.storage
+    before = storage.get(_TOAST)
+    if before is not None and not before.is_deleted:
+        before.dismiss()
+    storage[_TOAST] = ui.notification(message, type=kind, position="top", multi_line=True)
 
 
 def add_style(name: str) -> None:
@@ -105,7 +116,8 @@ def _language_menu() -> None:
         ui.tooltip(tr("Language"))
         with ui.menu():
             for code, name in languages().items():
-                item = ui.menu_item(name, partial(choose, code)).props(f'lang="{code}"')
+                item = ui.menu_item(name, partial(choose, code))
+                item.props(f'role=menuitem lang="{code}"')
                 item.props("active" if code == page_language() else "")
 
 

@@ -136,3 +136,10 @@ def test_settings_that_do_not_fit_are_explained(
     )
     with pytest.raises(CheckpointError, match=message):
         load_network(tmp_path / "other")
+
+
+def test_a_run_with_a_similar_name_is_suggested(tmp_path: Path) -> None:
+    (tmp_path / "quickstart").mkdir()
+    (tmp_path / "quickstart" / "config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"quikstart; did you mean quickstart\?"):
+        load_network(tmp_path / "quikstart")

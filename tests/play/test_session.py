@@ -388,3 +388,23 @@ def test_moves_in_words(moves: list[str], japanese: str, letters: str) -> None:
     session = GameSession("startpos moves " + " ".join(moves))
     assert session.moves("kanji")[-1] == japanese
     assert session.moves("letters")[-1] == letters
+
+
+def test_a_clock_that_ran_out_stays_at_zero() -> None:
+    now = 0.0
+    session = GameSession(limit=TimeLimit(0, byoyomi=10), now=lambda: now)
+    now = 10.5
+    assert session.has_lost_on_time
+    session.finish(Ending.TIME_UP)
+    assert str(session.time_left(Color.BLACK)) == "0:00"
+    assert str(session.time_left(Color.WHITE)) == "0:10"
+    assert session.copy().time_left(Color.BLACK) == session.time_left(Color.BLACK)
+
+
+def test_a_copy_goes_on_by_itself() -> None:
+    session = GameSession(people={Color.BLACK}, headers={"black": "You"}, limit=TimeLimit(60))
+    session.push("7g7f")
+    copy = session.copy()
+    session.push("3c3d")
+    assert (copy.length, copy.people, copy.limit) == (1, frozenset({Color.BLACK}), TimeLimit(60))
+    assert copy.name(Color.BLACK) == "You"

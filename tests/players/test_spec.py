@@ -180,6 +180,8 @@ def test_engines() -> None:
         ("", "'' is not a player; a player is random, greedy"),
         ("nobody", "there is no run or checkpoint nobody; a player is random, greedy"),
         ("no/where", "there is no run or checkpoint no/where"),
+        ("gredy", "; did you mean greedy"),
+        ("builtn:level=4", "; did you mean builtin"),
         ("nobody.onnx", "cannot read nobody.onnx: .*; a player is random, greedy"),
         ("no/where.onnx:search=4", "cannot read no.where.onnx"),
         ("random,luck=1", "there is no setting luck; there is none"),

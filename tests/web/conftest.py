@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ PHONE = (360, 740)
 OpenPage = Callable[..., "Page"]
 
 ENGINE = """
-import pathlib, sys
+import pathlib, sys, time
 alive = pathlib.Path(sys.argv[1])
 alive.write_text("yes")
 plies = 0
@@ -38,12 +39,13 @@ for line in sys.stdin:
     elif words[0] == "position":
         plies = len(words) - words.index("moves") - 1 if "moves" in words else 0
     elif words[0] == "go":
-        print("bestmove", ["7g7f", "3c3d", "2g2f", "8c8d"][plies], flush=True)
+        time.sleep(float(sys.argv[2]))
+        print("bestmove", ["7g7f", "3c3d", "2g2f", "8c8d", "2f2e"][plies], flush=True)
     elif words[0] == "quit":
         break
 alive.unlink()
 """
-"""A USI engine with four fixed moves; a file exists while it runs."""
+"""A USI engine with five fixed moves; a file exists while it runs."""
 
 
 @pytest.fixture(scope="session")
@@ -58,11 +60,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Engine:
     """The engine with fixed moves: its player spec, and whether it runs."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, seconds: float = 0.0) -> None:
+        """Write the program, which takes some seconds for each move."""
         program = directory / "engine.py"
         program.write_text(ENGINE)
         self._alive = directory / "alive"
-        self.spec = f'usi:"{sys.executable}" "{program}" "{self._alive}"'
+        self.spec = f'usi:"{sys.executable}" "{program}" "{self._alive}" {seconds}'
 
     def is_running(self) -> bool:
         return self._alive.exists()
@@ -76,14 +79,17 @@ def engine(tmp_path: Path) -> Engine:
 class Server:
     """``keisei play`` or ``keisei dashboard`` as users start it."""
 
-    def __init__(self, command: str, *arguments: str) -> None:
+    def __init__(self, command: str, *arguments: str, games: Path | None = None) -> None:
+        self._has_own_games = games is None
+        self.games = games or Path(tempfile.mkdtemp(prefix="keisei-games-"))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "keisei", command, "--no-browser", "--port=0", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             encoding="utf-8",
-            env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+            env=os.environ
+            | {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "KEISEI_GAMES": str(self.games)},
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         assert self._process.stdout is not None
@@ -125,6 +131,8 @@ class Server:
             self._process.kill()
             raise
         self.printed += printed
+        if self._has_own_games:
+            shutil.rmtree(self.games, ignore_errors=True)
         assert "Traceback" not in self.printed, self.printed
         return self._process.returncode
 
@@ -157,6 +165,24 @@ def browser() -> Iterator["Browser"]:
         launched.close()
 
 
+def accessibility_problems(page: "Page", *, popup: bool = False) -> list[str]:
+    """Return what axe-core finds on a page: rule, and the elements that break it.
+
+    An open menu (`popup`) is outside the landmarks: the widgets attach it to the document's body.
+    """
+    page.wait_for_function(  # colours are judged as they will stay
+        "document.getAnimations().every(one => one.playState !== 'running'"
+        " || one.effect.getTiming().iterations === Infinity)"
+    )
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    results: Any = axe.run(page, options={"rules": {"region": {"enabled": not popup}}}).response
+    return [
+        f"{violation['id']}: {node['html'][:160]}"
+        for violation in results["violations"]
+        for node in violation["nodes"]
+    ]
+
+
 @contextmanager
 def open_pages(browser: "Browser", server: Server, ready: str) -> Iterator[OpenPage]:
     """Yield a function that opens a page and waits for the selector `ready`.
@@ -166,17 +192,32 @@ def open_pages(browser: "Browser", server: Server, ready: str) -> Iterator[OpenP
     contexts = []
     problems: list[str] = []
 
-    def check(request: Any) -> None:
-        if not request.url.startswith((server.address, "data:", "blob:")):
+    def block_others(route: Any, request: Any) -> None:
+        """Nothing but this server can be reached."""
+        if request.url.startswith((server.address, "data:", "blob:")):
+            route.continue_()
+        else:
             problems.append(request.url)
+            route.abort()
 
-    def open_page(path: str = "", size: tuple[int, int] = DESK, *, dark: bool = False) -> "Page":
+    def open_page(
+        path: str = "",
+        size: tuple[int, int] = DESK,
+        *,
+        dark: bool = False,
+        touch: bool = False,
+        language: str = "en-US",
+        motion: bool = False,
+    ) -> "Page":
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme="dark" if dark else "light",
-            has_touch=size == PHONE,
-            reduced_motion="reduce",
+            has_touch=touch or size == PHONE,
+            is_mobile=touch,
+            locale=language,
+            reduced_motion="no-preference" if motion else "reduce",
         )
+        context.route("**", block_others)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(30_000)
@@ -185,7 +226,6 @@ def open_pages(browser: "Browser", server: Server, ready: str) -> Iterator[OpenP
             "console",
             lambda message: problems.append(message.text) if message.type == "error" else None,
         )
-        page.on("request", check)
         page.goto(server.address + path)
         page.wait_for_selector(ready)
         return page

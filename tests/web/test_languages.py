@@ -24,7 +24,7 @@ from tests.scripts import load_script
 from tests.web.conftest import Server
 
 CODES = [code for code in languages.languages() if code != ENGLISH]
-TRANSLATED = ("theme.py", "server.py")
+TRANSLATED = ("play", "theme.py", "server.py", "not_found.py")
 """Parts of ``keisei/web`` all of whose texts are translated."""
 
 MAKERS = {"label", "button", "tooltip", "notify", "menu_item", "checkbox", "textarea", "input"}
@@ -115,6 +115,7 @@ def test_plurals_and_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert trn("{number} game", "{number} games", 3) == "3 Partien"
     assert tr("Level {number}", number=4) == "Stufe 4"
     assert tr("Theme") == "Theme", "English until it is translated"
+    assert tr("") == ""
 
 
 @pytest.mark.slow

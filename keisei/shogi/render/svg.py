@@ -106,8 +106,18 @@ def pentagon(width: float, height: float, *, turned: bool, lowered: float = 0.0)
     return f"M{'L'.join(points)}Z"
 
 
-def piece_shape(piece: Piece, lettering: Lettering, *, turned: bool) -> str:
-    """Draw a piece around (0, 0); `turned` if its owner sits at the top."""
+def piece_shape(
+    piece: Piece,
+    lettering: Lettering,
+    *,
+    turned: bool,
+    face_fill: str = "{}",
+    side_fill: str = "{}",
+) -> str:
+    """Draw a piece around (0, 0); `turned` if its owner sits at the top.
+
+    Pages give other fills, with ``{}`` for the colour of the wood: ``var(--face, {})``.
+    """
     width, height = piece_size(piece.kind)
     shadow = pentagon(width + 2, height, turned=turned, lowered=PIECE_THICKNESS + 2)
     side = pentagon(width, height, turned=turned, lowered=PIECE_THICKNESS)
@@ -115,8 +125,9 @@ def piece_shape(piece: Piece, lettering: Lettering, *, turned: bool) -> str:
     fill = FACE_WOOD if lettering == "kanji" else LETTERED_FACES[piece.color]
     return (
         f'<path d="{shadow}" fill="#000" fill-opacity=".2"/>'
-        f'<path d="{side}" fill="{SIDE_WOOD}" stroke="{PIECE_EDGE}" stroke-linejoin="round"/>'
-        f'<path d="{face}" fill="{fill}" stroke="{PIECE_EDGE}" stroke-width=".8" '
+        f'<path d="{side}" fill="{side_fill.format(SIDE_WOOD)}" stroke="{PIECE_EDGE}" '
+        f'stroke-linejoin="round"/>'
+        f'<path d="{face}" fill="{face_fill.format(fill)}" stroke="{PIECE_EDGE}" stroke-width=".8" '
         f'stroke-linejoin="round"/>{_inscription(piece, lettering, height, turned=turned)}'
     )
 

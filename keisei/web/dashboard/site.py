@@ -102,11 +102,13 @@ def _room_against(runs: Path, key: str) -> "GameRoom | None":
 
     Only the catalogue's players can be named, so that no other file is opened.
     """
+    from keisei.play.saved_games import SavedGames
     from keisei.web.play.catalogue import Catalogue, GameSetup, PlayerChoice
     from keisei.web.play.game_room import GameRoom
 
     try:
-        room = GameRoom(Catalogue(runs), GameSetup(white=PlayerChoice(key)))
+        setup = GameSetup(white=PlayerChoice(key))
+        room = GameRoom(Catalogue(runs), setup, saved=SavedGames())
     except KeiseiError:  # the checkpoint may have been deleted meanwhile
         return None
     room.analyse_by_default()
@@ -114,7 +116,8 @@ def _room_against(runs: Path, key: str) -> "GameRoom | None":
 
 
 def _new_room(runs: Path) -> "GameRoom":
+    from keisei.play.saved_games import SavedGames
     from keisei.web.play.catalogue import Catalogue
     from keisei.web.play.game_room import GameRoom
 
-    return GameRoom(Catalogue(runs))
+    return GameRoom(Catalogue(runs), saved=SavedGames())

@@ -16,7 +16,10 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.render.svg import FONTS, piece_shape
 from keisei.shogi.types import Color, Piece, PieceKind
+from keisei.web.languages import tr
 from keisei.web.play.game_room import GameRoom
+from keisei.web.play.look import Look
+from keisei.web.play.wording import board_texts, player_text
 from keisei.web.theme import STATIC
 
 _MAX_EVENT_TEXT: Final = 16
@@ -47,7 +50,10 @@ class BoardView(Element, component=STATIC / "board.js"):
         self._props["state"] = _state(ShogiGame(), legal=False)
         self._props["lettering"] = "kanji"
         self._props["arrows"] = []
+        self._props["texts"] = board_texts()
+        self._props["board"] = self._props["wood"] = "wood"
         self._props.set_bool("flip", False)
+        self._props.set_bool("sound", False)
         self.on("move", lambda event: on_move(str(event.args)[:_MAX_EVENT_TEXT]))
         self.on("command", lambda event: on_command(str(event.args)[:_MAX_EVENT_TEXT]))
 
@@ -57,8 +63,10 @@ class BoardView(Element, component=STATIC / "board.js"):
         *,
         legal: bool,
         flip: bool,
-        lettering: Lettering,
+        look: Look,
         arrows: Sequence[tuple[str, float]],
+        premove: Color | None = None,
+        over: bool = False,
     ) -> None:
         """Draw a position.
 
@@ -66,14 +74,25 @@ class BoardView(Element, component=STATIC / "board.js"):
             game: the position, with its last move.
             legal: whether a person may move now.
             flip: whether White is at the bottom.
-            lettering: the script on the pieces.
+            look: what the visitor has chosen.
             arrows: moves to point out, in USI, with their probabilities.
+            premove: the side that may enter a move before its turn.
+            over: whether the game is over.
         """
-        self._props["state"] = _state(game, legal=legal)
-        self._props["lettering"] = lettering
+        self._props["state"] = _state(game, legal=legal) | {
+            "premove": -1 if premove is None else int(premove),
+            "over": over,
+        }
+        self._props["lettering"] = look.lettering
+        self._props["board"], self._props["wood"] = look.board, look.wood
+        self._props["sound"] = look.has_sound
         self._props["arrows"] = [list(arrow) for arrow in arrows]
         self._props["flip"] = flip
         self.update()
+
+    def play_sound(self, name: str) -> None:
+        """Play one of ``static/sounds``, unless the visitor wants none."""
+        self.run_method("play", name)
 
     def refuse(self) -> None:
         """Undo the display of a move that could not be played."""
@@ -95,6 +114,7 @@ class MoveList(Element, component=STATIC / "moves.js"):
         self._props["cursor"] = cursor
         self._props["first"] = int(first)
         self._props["end"] = end
+        self._props["texts"] = {"moves": tr("Moves"), "none": tr("No moves yet.")}
         self.update()
 
 
@@ -112,6 +132,7 @@ class ValueGraph(Element, component=STATIC / "graph.js"):
         self._props["values"] = values
         self._props["cursor"] = cursor
         self._props["length"] = length
+        self._props["label"] = tr("Expected score of Black by move")
         self.update()
 
 
@@ -127,16 +148,29 @@ def add_pieces() -> None:
 
 @cache
 def _pieces() -> str:
-    symbols = "".join(
-        f'<g id="k-{lettering}-{piece.symbol}-{int(turned)}">'
-        f"{piece_shape(piece, lettering, turned=turned)}</g>"
-        for lettering in FONTS
-        for color in Color
-        for kind in PieceKind
-        for piece in [Piece(color, kind)]
-        for turned in (False, True)
-    )
-    return f'<svg width="0" height="0" style="position:absolute" aria-hidden="true">{symbols}</svg>'
+    symbols = []
+    for lettering in FONTS:
+        for color in Color:
+            for kind in PieceKind:
+                piece = Piece(color, kind)
+                for turned in (False, True):
+                    shape = piece_shape(
+                        piece,
+                        lettering,
+                        turned=turned,
+                        face_fill=_face(piece, lettering),
+                        side_fill="var(--kb-side, {})",
+                    )
+                    name = f"k-{lettering}-{piece.symbol}-{int(turned)}"
+                    symbols.append(f'<g id="{name}">{shape}</g>')
+    shapes = "".join(symbols)
+    return f'<svg width="0" height="0" style="position:absolute" aria-hidden="true">{shapes}</svg>'
+
+
+def _face(piece: Piece, lettering: Lettering) -> str:
+    """Return the fill of a piece's face, which ``play.css`` can change."""
+    owner = "" if lettering == "kanji" else f"{piece.color.name.lower()}-"
+    return f"var(--kb-{owner}face, {{}})"
 
 
 def _state(game: ShogiGame, *, legal: bool) -> dict[str, Any]:
@@ -152,6 +186,8 @@ def _state(game: ShogiGame, *, legal: bool) -> dict[str, Any]:
         else {"from": -1 if last.from_square is None else last.from_square, "to": last.to_square},
         "check": -1 if check is None else check,
         "ply": len(game.actions),
+        "premove": -1,
+        "over": False,
     }
 
 
@@ -162,11 +198,12 @@ def _number(event: GenericEventArguments) -> int:
 class PlayerStrip:
     """The line above or below the board with a side's player and clock."""
 
-    def __init__(self) -> None:
-        with ui.element("div").classes("kp-player") as self._strip:
+    def __init__(self, place: str) -> None:
+        """Make a strip; `place` is the class of its place on the page."""
+        with ui.element("div").classes(f"kp-player {place}") as self._strip:
             self._mark = ui.html("", sanitize=False)
             self._name = ui.label().classes("kp-name")
-            ui.element("span").classes("kp-dots").props('aria-label="is thinking"')
+            ui.element("span").classes("kp-dots")
             ui.element("div").classes("kp-grow")
             self._clock = ui.label().classes("kp-clock")
 
@@ -175,7 +212,7 @@ class PlayerStrip:
         session = room.session
         fill = "var(--k-black-side)" if color is Color.BLACK else "var(--k-white-side)"
         self._mark.content = _SIDE_MARK.format(fill)
-        self._name.text = session.name(color)
+        self._name.text = player_text(room, color)
         self._strip.props(f'data-color="{color.name.lower()}"')
         _set_class(self._strip, "kp-to-move", session.end is None and session.turn is color)
         _set_class(self._strip, "kp-thinking", room.thinking is color)
@@ -202,7 +239,8 @@ class ValueBar:
         share = 0.5 if black is None else black
         self._bar.visible = visible
         self._bar.style(f"--share: {share:.1%}")
-        self._bar.props(f'aria-label="Expected score of Black: {share:.0%}"')
+        label = tr("Expected score of Black: {percent}", percent=f"{share:.0%}")
+        self._bar.props(f'aria-label="{label}"')
         _set_class(self._bar, "kp-flipped", flip)
 
 

@@ -4,6 +4,7 @@ A page names players by the keys of a `Catalogue`, never by paths or commands: w
 only runs below one directory and the players named on the command line can be loaded.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -16,12 +17,13 @@ from typing import Final, NamedTuple
 from keisei import run_files
 from keisei.checkpoints.rotation import list_checkpoints
 from keisei.constants import BUILTIN
-from keisei.errors import KeiseiError
+from keisei.errors import KeiseiError, did_you_mean
 from keisei.levels import DEFAULT_LEVEL, LEVELS
 from keisei.play.session import BOTH_SIDES
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.types import Color
+from keisei.web.languages import mark
 
 
 class StrengthStop(NamedTuple):
@@ -31,19 +33,23 @@ class StrengthStop(NamedTuple):
     spec: str
     """Suffix of the player's spec; for bots the whole spec."""
 
+    level: int = 0
+    """Number of a network's level; 0 for bots."""
+
 
 BOTS: Final = (
-    StrengthStop("random moves", "random"),
-    StrengthStop("captures what it can", "greedy"),
-    StrengthStop("1 ply ahead", "alphabeta:1"),
-    StrengthStop("2 plies ahead", "alphabeta:2"),
-    StrengthStop("3 plies ahead", "alphabeta:3"),
-    StrengthStop("4 plies ahead", "alphabeta:4"),
+    StrengthStop(mark("random moves"), "random"),
+    StrengthStop(mark("captures what it can"), "greedy"),
+    StrengthStop(mark("1 ply ahead"), "alphabeta:1"),
+    StrengthStop(mark("2 plies ahead"), "alphabeta:2"),
+    StrengthStop(mark("3 plies ahead"), "alphabeta:3"),
+    StrengthStop(mark("4 plies ahead"), "alphabeta:4"),
 )
-NETWORK_LEVELS: Final = tuple(StrengthStop(f"level {n}", f":level={n}") for n in LEVELS)
+NETWORK_LEVELS: Final = tuple(StrengthStop(f"level {n}", f":level={n}", n) for n in LEVELS)
 _DEFAULT_NETWORK_LEVEL: Final = DEFAULT_LEVEL - 1
 _DEFAULT_BOT_LEVEL: Final = 1
 _MODE: Final = re.compile(r":(policy|(search|level)=[^:]*)$")
+_LEVEL: Final = re.compile(rf":level=([1-9]|{len(LEVELS)})$")
 _BOT_KINDS: Final = ("random", "greedy", "alphabeta", "frozen", "usi")
 
 
@@ -68,6 +74,27 @@ class GameSetup:
     white: PlayerChoice = PERSON
     start: str = STARTPOS_SFEN
     limit: TimeLimit | None = None
+
+    @classmethod
+    def from_json(cls, text: str) -> "GameSetup":
+        """Return the setup that `to_json` wrote; raises `KeiseiError` if it did not."""
+        try:
+            saved = json.loads(text)
+            black, white = PlayerChoice(*saved["black"]), PlayerChoice(*saved["white"])
+            limit = TimeLimit(*saved["limit"]) if saved["limit"] else None
+        except (ValueError, TypeError, KeyError) as error:
+            raise KeiseiError("the file does not say who plays") from error
+        return cls(black, white, start=str(saved.get("start", STARTPOS_SFEN)), limit=limit)
+
+    def to_json(self) -> str:
+        """Return the setup as text, for a file."""
+        return json.dumps(
+            {"black": self.black, "white": self.white, "start": self.start, "limit": self.limit}
+        )
+
+    def swapped(self) -> "GameSetup":
+        """Return the setup with the players' sides exchanged."""
+        return replace(self, black=self.white, white=self.black)
 
     @cached_property
     def players(self) -> Mapping[Color, PlayerChoice]:
@@ -98,6 +125,8 @@ class CatalogueEntry:
 
     default_level: int = 0
     is_network: bool = False
+    plies: int | None = None
+    """Age of an older checkpoint, whose `label` says it too; None for other players."""
 
     def player_spec(self, level: int | None = None) -> str:
         """Return the player's spec at a level of strength."""
@@ -140,10 +169,10 @@ class Catalogue:
 
         Those of the command line, the one in the package, runs (newest first), bots.
         """
-        bots = CatalogueEntry("bots", "Bots", "", BOTS, _DEFAULT_BOT_LEVEL)
-        named_specs = {entry.spec for entry in self._named}
+        bots = CatalogueEntry("bots", mark("Bots"), "", BOTS, _DEFAULT_BOT_LEVEL)
+        named = {place for entry in self._named for place in _places(entry)}
         others = [BUILTIN_ENTRY, *self._run_entries()]
-        return [*self._named, *(entry for entry in others if entry.spec not in named_specs), bots]
+        return [*self._named, *(entry for entry in others if not named & _places(entry)), bots]
 
     def find(self, key: str) -> CatalogueEntry:
         """Return the player with a key.
@@ -185,10 +214,13 @@ def require_existing(spec: str) -> None:
         return
     path = Path(_MODE.sub("", head))
     if not any(place.exists() for place in run_files.run_places(path)):
-        raise KeiseiError(
-            f"there is no run or checkpoint {path}, and it is not one of the other players: "
-            "builtin, random, greedy, alphabeta:DEPTH or usi:COMMAND"
+        kinds = "builtin, random, greedy, alphabeta:DEPTH or usi:COMMAND"
+        remedy = (
+            did_you_mean(head.partition(":")[0], (*_BOT_KINDS, BUILTIN))
+            or run_files.similar_run(path)
+            or f", and it is not one of the other players: {kinds}"
         )
+        raise KeiseiError(f"there is no run or checkpoint {path}{remedy}")
 
 
 def _named_entry(spec: str) -> CatalogueEntry:
@@ -197,11 +229,14 @@ def _named_entry(spec: str) -> CatalogueEntry:
     head = spec.partition(",")[0]
     if head.partition(":")[0] in _BOT_KINDS:
         return CatalogueEntry(key, spec, spec)
-    if head != spec or _MODE.search(head) is not None:
+    which, level = _LEVEL.sub("", spec), _LEVEL.search(spec)
+    if "," in which or _MODE.search(which) is not None:
         return CatalogueEntry(key, spec, spec, is_network=True)
-    if spec == BUILTIN:
-        return replace(BUILTIN_ENTRY, key=key)
-    return _network_entry(key, Path(spec).name or spec, spec)
+    if which == BUILTIN:
+        entry = replace(BUILTIN_ENTRY, key=key)
+    else:
+        entry = _network_entry(key, Path(which).name or which, which)
+    return entry if level is None else replace(entry, default_level=int(level[1]) - 1)
 
 
 def _entries_of(run: Path, root: Path) -> list[CatalogueEntry]:
@@ -218,10 +253,7 @@ def _entries_of(run: Path, root: Path) -> list[CatalogueEntry]:
     ]
     if not found or "," in str(run) or ":" in run.name:  # separators within a spec
         return []
-    older = [
-        _network_entry(f"run:{run.name}/{path.name}", f"{run.name}, {_plies(path)}", str(path))
-        for path in reversed(found[:-1])
-    ]
+    older = [_older_entry(run, path) for path in reversed(found[:-1])]
     return [_network_entry(f"run:{run.name}", run.name, str(run)), *older]
 
 
@@ -229,6 +261,19 @@ def _network_entry(key: str, label: str, spec: str) -> CatalogueEntry:
     return CatalogueEntry(key, label, spec, NETWORK_LEVELS, _DEFAULT_NETWORK_LEVEL, is_network=True)
 
 
-def _plies(checkpoint: Path) -> str:
+def _older_entry(run: Path, checkpoint: Path) -> CatalogueEntry:
     number = checkpoint.name.rpartition("-")[2]
-    return f"{int(number):,} plies" if number.isdecimal() else checkpoint.name
+    plies = int(number) if number.isdecimal() else None
+    age = checkpoint.name if plies is None else f"{plies:,} plies"
+    entry = _network_entry(
+        f"run:{run.name}/{checkpoint.name}", f"{run.name}, {age}", str(checkpoint)
+    )
+    return replace(entry, plies=plies)
+
+
+def _places(entry: CatalogueEntry) -> set[str]:
+    """Return the player's spec, and where its run is: a run can be named in several ways."""
+    if not entry.is_network or entry.spec == BUILTIN:
+        return {entry.spec}
+    runs = [path for path in run_files.run_places(Path(entry.spec)) if path.exists()]
+    return {entry.spec, *(str(path.resolve()) for path in runs[:1])}

@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Final
 
 from keisei.analysis import PositionAnalysis, Reviewer
 from keisei.errors import KeiseiError
-from keisei.play.session import GameSession
+from keisei.play.saved_games import SavedGame, SavedGames
+from keisei.play.session import BOTH_SIDES, GameSession
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.types import Color, Move
-from keisei.web.play.catalogue import Catalogue, CatalogueEntry, GameSetup, PlayerChoice
+from keisei.web.languages import mark
+from keisei.web.play.catalogue import (
+    BUILTIN_ENTRY,
+    Catalogue,
+    CatalogueEntry,
+    GameSetup,
+    PlayerChoice,
+)
 
 if TYPE_CHECKING:
     from keisei.play.opponent import Opponent
@@ -32,6 +40,12 @@ MAX_ROOMS: Final = 32
 
 _ANALYST: Final = "analyst"
 """Role of the network that analyses the game; the players' roles are the names of their colours."""
+
+_NO_ROOM: Final = mark("All game rooms are in use. Close a page with a game, then reload this one.")
+_NOT_YOUR_TURN: Final = mark("it is not your turn")
+
+YOU: Final = mark("You")
+"""Name of a person, in records too."""
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +64,7 @@ class GameRoom:
         analyst: str | None = None,
         seed: int | None = None,
         pace: float = PACE,
+        saved: SavedGames | None = None,
     ) -> None:
         """Open a room and begin its first game.
 
@@ -59,11 +74,16 @@ class GameRoom:
             analyst: key of the network whose analysis is shown; None: no analysis.
             seed: seed of the players' random numbers.
             pace: minimum seconds per move when computer players play each other.
+            saved: the folder in which people's games are kept; None: they are not.
         """
         self.id = secrets.token_urlsafe(9)
         self.catalogue = catalogue
         self.analyst = analyst
+        self.saved = saved
         self.paused = False
+        self.reviewing = False
+        """Whether the game was opened to look at it, and nobody is playing it."""
+
         self.problem = ""
         """The last error, as text; empty if there is none."""
 
@@ -80,6 +100,8 @@ class GameRoom:
         self._loading: set[str] = set()
         self._reviewer: tuple[Opponent, Reviewer] | None = None
         self._analysed: tuple[GameSession, int, str] | None = None
+        self._kept: tuple[GameSession, int] | None = None
+        self._previous: tuple[GameSession, GameSetup, bool] | None = None
         self._pages: list[Redraw] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.setup = setup or GameSetup()
@@ -97,20 +119,56 @@ class GameRoom:
             KeiseiError: A player or the starting position of the setup does not exist.
         """
         names = self._names(setup)
-        self.session = GameSession(
-            setup.start, people=setup.people, headers=names, limit=setup.limit
-        )
-        self.setup = setup
-        self.paused = False
-        self._changed()
+        session = GameSession(setup.start, people=setup.people, headers=names, limit=setup.limit)
+        self._replace_game(session, setup)
 
     def open(self, session: GameSession) -> None:
         """Show a game that was read from a file; both sides belong to people."""
         session.go_to(session.length if session.end is None else 0)
-        self.session = session
-        self.setup = GameSetup()
+        self._replace_game(session, GameSetup(), reviewing=True)
+
+    def reopen(self, game: SavedGame) -> None:
+        """Go on with a saved game; if it is over, or its players are gone, look at it.
+
+        Raises:
+            KeiseiError: The game is too long.
+        """
+        try:
+            setup = GameSetup.from_json(game.players)
+            self._names(setup)
+        except KeiseiError:
+            setup = GameSetup()
+        session = GameSession.from_record(game.own_record(), people=setup.people, limit=setup.limit)
+        session.saved_as = game.name
+        self._kept = session, session.revision
+        self._replace_game(session, setup, reviewing=session.people == BOTH_SIDES)
+
+    @property
+    def can_restore(self) -> bool:
+        """Whether there is a game that the one on the board has replaced."""
+        return self._previous is not None
+
+    def restore(self) -> None:
+        """Bring back the game that was replaced; it changes places with the one on the board."""
+        if self._previous is None:
+            raise KeiseiError(mark("there is no earlier game"))
+        previous, self._previous = self._previous, None
+        self._replace_game(*previous)
+
+    def _replace_game(
+        self, session: GameSession, setup: GameSetup, reviewing: bool = False
+    ) -> None:
+        """Show another game; the one before is kept for `restore`."""
+        if self.session.length:
+            self._previous = self.session, self.setup, self.reviewing
+        self.session, self.setup, self.reviewing = session, setup, reviewing
         self.paused = False
         self._changed()
+
+    @property
+    def shows_analysis(self) -> bool:
+        """Whether analysis disturbs nobody: the game is over, reviewed, or played by computers."""
+        return self.reviewing or self.session.end is not None or not self.session.people
 
     def change_player(self, color: Color, player: PlayerChoice) -> None:
         """Let another player, or the same one at another strength, continue for a side."""
@@ -130,16 +188,16 @@ class GameRoom:
             KeiseiError: It is not a person's turn, or the move is illegal.
         """
         if not self.session.is_persons_turn:
-            raise KeiseiError("it is not your turn")
+            raise KeiseiError(_NOT_YOUR_TURN)
         if not self.session.is_live:
-            raise KeiseiError("go to the last move first, or play on from here")
+            raise KeiseiError(mark("go to the last move first, or play on from here"))
         self.session.push(usi)
         self._changed()
 
     def finish(self, ending: Ending) -> None:
         """End the game for the person to move, by resignation or by declaring a win."""
         if not self.session.is_persons_turn:
-            raise KeiseiError("it is not your turn")
+            raise KeiseiError(_NOT_YOUR_TURN)
         self.session.finish(ending)
         self._changed()
 
@@ -149,7 +207,11 @@ class GameRoom:
         self._changed()
 
     def play_on(self) -> None:
-        """Continue from the position on the board; later moves are dropped."""
+        """Continue from the position on the board; the game with its later moves is kept."""
+        before = self.session.copy()
+        before.saved_as, self.session.saved_as = self.session.saved_as, ""
+        self._previous = before, self.setup, self.reviewing
+        self.reviewing = False
         self.session.play_on()
         self._changed()
 
@@ -173,14 +235,23 @@ class GameRoom:
         self.analyses = []
         self._changed()
 
-    def analyse_by_default(self) -> None:
-        """Show the analysis of a network that plays here, unless one is shown already."""
+    def analyse_by_default(self, *, otherwise: str | None = None) -> None:
+        """Show the analysis of a network that plays here, unless one is shown already.
+
+        If none plays, that of the network with the key `otherwise`.
+        """
         if self.analyst is not None:
             return
         for player in self.setup.players.values():
             if player.key is not None and self.entry(player.key).is_network:
                 self.analyse_with(player.key)
                 return
+        if otherwise is not None:
+            self.analyse_with(otherwise)
+
+    def find_hint(self) -> None:
+        """Let a network look at the position on the board: one that plays, or the package's."""
+        self.analyse_by_default(otherwise=BUILTIN_ENTRY.key)
 
     def entry(self, key: str) -> CatalogueEntry:
         """Return a player of the catalogue; raises `KeiseiError` if there is none with this key.
@@ -257,6 +328,7 @@ class GameRoom:
         for work, is_wanted in (
             (self._play, not session.is_persons_turn),
             (self._analyse, self.analyst is not None),
+            (self._keep, self.saved is not None),
         ):
             task = self._tasks.get(work.__name__)
             if is_wanted and (task is None or task.done()):
@@ -347,9 +419,30 @@ class GameRoom:
     def _names(self, setup: GameSetup) -> dict[str, str]:
         """Return the players' names as headers of a record; checks that the catalogue has them."""
         return {
-            key: "You" if player.key is None else self.entry(player.key).player_name(player.level)
+            key: YOU if player.key is None else self.entry(player.key).player_name(player.level)
             for key, player in ((header.BLACK, setup.black), (header.WHITE, setup.white))
         }
+
+    # ---- keeping ----
+
+    async def _keep(self) -> None:
+        """Save the game if a person plays it, and again if it has changed in the meantime."""
+        while self.saved is not None:
+            session, wanted = self.session, (self.session, self.session.revision)
+            if wanted == self._kept or not session.length or not self.setup.people:
+                return
+            if self.reviewing and not session.saved_as:
+                return  # a file that was opened
+            record, players = session.record(), self.setup.to_json()
+            try:
+                session.saved_as = await asyncio.to_thread(
+                    self.saved.save, record, name=session.saved_as, players=players
+                )
+            except KeiseiError as error:
+                self.saved, self.problem = None, str(error)
+                self._redraw()
+                return
+            self._kept = wanted
 
     # ---- analysis ----
 
@@ -415,10 +508,7 @@ class Lobby:
         if len(self._rooms) >= MAX_ROOMS:
             left = next((old for old in self._rooms.values() if not old.is_watched), None)
             if left is None:
-                raise KeiseiError(
-                    f"All {MAX_ROOMS} game rooms are in use. Close a page with a game, then reload "
-                    "this one."
-                )
+                raise KeiseiError(_NO_ROOM)
             del self._rooms[left.id]
         self._rooms[room.id] = room
         room.attach(redraw)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from keisei.play.saved_games import SavedGames
 from keisei.play.session import GameSession
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.render.glyphs import Lettering
@@ -43,6 +44,8 @@ class PlaySettings:
     lettering: Lettering = "kanji"
     start: str = STARTPOS_SFEN
     seed: int | None = None
+    games: Path | None = None
+    """Folder in which games are kept; None: the usual one."""
 
     def first_game(self) -> GameSetup:
         """Return the setup with which a new page begins."""
@@ -89,10 +92,10 @@ def _build_page(settings: PlaySettings, catalogue: Catalogue) -> None:
 
     from keisei.web.play.play_page import PlayPage
 
-    lobby = Lobby()
+    lobby, saved = Lobby(), SavedGames(settings.games)
 
     def new_room() -> GameRoom:
-        room = GameRoom(catalogue, settings.first_game(), seed=settings.seed)
+        room = GameRoom(catalogue, settings.first_game(), seed=settings.seed, saved=saved)
         room.analyse_by_default()
         return room
 

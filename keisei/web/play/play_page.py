@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import ceil
 from typing import Final
 
 from nicegui import Client, ui
@@ -10,11 +11,13 @@ from keisei.analysis import Candidate
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import file_name
 from keisei.play.move_text import move_texts
+from keisei.play.saved_games import SavedGame
 from keisei.play.session import GameSession
 from keisei.play.transfer import FORMATS, write_session
-from keisei.shogi.notation.record import Ending
+from keisei.shogi.notation.record import Ending, Replay
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
+from keisei.web.languages import tr
 from keisei.web.play.board import (
     BoardView,
     MoveList,
@@ -25,23 +28,29 @@ from keisei.web.play.board import (
 )
 from keisei.web.play.catalogue import GameSetup, PlayerChoice
 from keisei.web.play.dialogs import (
+    StrengthSlider,
     confirm_dialog,
+    games_dialog,
     help_dialog,
     new_game_dialog,
     open_dialog,
-    strength_slider,
 )
 from keisei.web.play.game_room import GameRoom, Lobby
-from keisei.web.theme import (
-    add_style,
-    frame,
-    read_cookie,
-    set_cookie,
+from keisei.web.play.look import Look, look_dialog
+from keisei.web.play.wording import (
+    end_text,
+    entry_text,
+    error_text,
+    side_text,
+    spoken_move,
+    status_text,
 )
+from keisei.web.theme import add_style, frame, toast
 
-_PIECES_COOKIE: Final = "keisei-pieces"
-_HINTS_COOKIE: Final = "keisei-hints"
 _CLOCK_INTERVAL: Final = 0.25
+_LAST_SECONDS: Final = 5
+"""Seconds of a person's time that are heard."""
+
 _MIN_PROBABILITY: Final = 0.005
 """Candidate moves below this would be shown as 0% and are left out."""
 
@@ -52,12 +61,13 @@ class PlayPage:
     def __init__(self, room: GameRoom, lobby: Lobby, *, lettering: Lettering) -> None:
         self._room = room
         self._lobby = lobby
-        known = read_cookie(_PIECES_COOKIE, lettering)
-        self._lettering: Lettering = "letters" if known == "letters" else "kanji"
-        self._hints = read_cookie(_HINTS_COOKIE, "on") == "on"
+        self._look = Look.of_visitor(lettering)
         self._flip = room.session.people == {Color.WHITE}
         self._client: Client = ui.context.client
-        self._setup_shown = room.setup
+        self._sliders: dict[tuple[Color, str], StrengthSlider] = {}
+        self._hinted: tuple[GameSession, int] | None = None
+        self._told: tuple[GameSession, int] | None = None
+        self._last_second = 0
 
     # ---- building ----
 
@@ -67,7 +77,9 @@ class PlayPage:
         add_pieces()
         with frame("") as tools:
             with tools:
-                self._tool("keyboard", "Keyboard shortcuts", help_dialog, "help")
+                self._sound = self._tool("volume_up", tr("Sound (v)"), self._switch_sound, "sound")
+                self._tool("keyboard", tr("Keyboard shortcuts"), help_dialog, "help")
+            ui.html(f"<h1>{tr('Shogi')}</h1>", sanitize=False).classes("kp-sr")
             with ui.element("div").classes("kp"):
                 with ui.element("div").classes("kp-main"):
                     self._build_board()
@@ -81,62 +93,86 @@ class PlayPage:
             self._new_game()
 
     def _build_board(self) -> None:
-        self._top = PlayerStrip()
+        self._top = PlayerStrip("kp-top")
         with ui.element("div").classes("kp-board"):
             self._bar = ValueBar()
             self._board = BoardView(on_move=self._move, on_command=self._command)
-        self._bottom = PlayerStrip()
+        self._bottom = PlayerStrip("kp-bottom")
 
     def _build_side(self) -> None:
         with ui.element("div").classes("k-card"):
             self._status = ui.label().classes("kp-status").props('role="status" aria-live="polite"')
+            self._announcement = ui.label().classes("kp-sr").props('aria-live="assertive"')
             self._problem = ui.label().classes("kp-problem").props('role="alert"')
+            self._build_result()
+            self._restore = ui.button(tr("Back to the game before"), icon="restore")
+            self._restore.props("flat no-caps color=primary").on_click(
+                lambda: self._try(self._room.restore)
+            )
             with ui.element("div").classes("kp-tools").style("margin-top: 8px"):
                 self._build_tools()
         with ui.element("div").classes("k-card"):
             self._moves = MoveList(self._room.go_to)
             with ui.element("div").classes("kp-nav"):
                 for icon, text, command in (
-                    ("first_page", "First position", "first"),
-                    ("chevron_left", "Previous move", "back"),
-                    ("chevron_right", "Next move", "forward"),
-                    ("last_page", "Last position", "last"),
+                    ("first_page", tr("First position"), "first"),
+                    ("chevron_left", tr("Previous move"), "back"),
+                    ("chevron_right", tr("Next move"), "forward"),
+                    ("last_page", tr("Last position"), "last"),
                 ):
                     self._tool(icon, text, partial(self._command, command), command)
-                self._play_on = ui.button("Play on from here", on_click=self._play_from_here)
+                self._play_on = ui.button(tr("Play on from here"), on_click=self._play_from_here)
                 self._play_on.props("flat dense no-caps color=primary")
-        with ui.element("div").classes("k-card"):
+        with ui.element("div").classes("k-card") as self._analysis:
             self._build_analysis()
         self._strengths = ui.element("div").classes("k-card")
         with ui.element("div").classes("k-card kp-row kp-slim"):
-            self._typed = ui.input(placeholder="Type a move: 7g7f, 8h2b+, P*5e")
-            self._typed.props('dense borderless aria-label="Type a move"').classes(
-                "kp-grow kp-typed"
-            )
-            self._typed.on("keydown.enter", self._play_typed)
+            self._typed = ui.input(placeholder=tr("Type a move: 7g7f, 8h2b+, P*5e"))
+            self._typed.props(f'dense borderless aria-label="{tr("Type a move")}"')
+            self._typed.classes("kp-grow kp-typed").on("keydown.enter", self._play_typed)
+
+    def _build_result(self) -> None:
+        """Add what can be done after a game."""
+        with ui.element("div").classes("kp-result") as self._result:
+            rematch = ui.button(tr("Rematch"), icon="replay", on_click=self._rematch)
+            rematch.props("unelevated no-caps color=primary")
+            swap = ui.button(tr("Swap sides"), icon="swap_horiz")
+            swap.props("outline no-caps color=primary")
+            swap.on_click(lambda: self._begin(self._room.setup.swapped()))
+            review = ui.button(tr("Review"), icon="query_stats")
+            review.props("outline no-caps color=primary").on_click(lambda: self._command("first"))
 
     def _build_tools(self) -> None:
-        new = ui.button("New", icon="add", on_click=self._new_game)
-        new.props("unelevated no-caps dense color=primary").style("padding: 2px 12px")
+        new = ui.button(tr("New"), icon="add", on_click=self._new_game)
+        new.props("unelevated no-caps dense color=primary").style("padding: 2px 8px")
         self._back = self._tool(
-            "undo", "Take back (u)", lambda: self._try(self._room.take_back), "take-back"
+            "undo", tr("Take back (u)"), lambda: self._try(self._room.take_back), "take-back"
         )
-        self._pause = self._tool("pause", "Pause (space)", self._toggle_pause, "pause")
-        self._resign = self._tool("flag", "Resign", self._ask_resign, "resign")
+        self._hint = self._tool("lightbulb", tr("Hint (h)"), self._show_hint, "hint")
+        self._pause = self._tool("pause", tr("Pause (space)"), self._toggle_pause, "pause")
+        self._resign = self._tool("flag", tr("Resign"), self._ask_resign, "resign")
         self._declare = self._tool(
-            "emoji_events", "Declare a win by entering king",
+            "emoji_events", tr("Declare a win by entering king"),
             lambda: self._try(lambda: self._room.finish(Ending.DECLARATION)), "declare",
         )  # fmt: skip
-        self._tool("swap_vert", "Flip the board (f)", self._flip_board, "flip")
-        self._tool("translate", "Kanji or letters (k)", self._change_pieces, "pieces")
-        self._tool("folder_open", "Open a game: KIF, CSA, SFEN", self._open, "open")
-        with self._tool("download", "Save the game", lambda: None, "save"), ui.menu():
+        self._tool("swap_vert", tr("Flip the board (f)"), self._flip_board, "flip")
+        with self._tool("more_vert", tr("More"), lambda: None, "more"), ui.menu() as menu:
+            menu.classes("kp-menu")
+            for text, act, name in (
+                (tr("Board and pieces …"), self._choose_look, "look"),
+                (tr("Your games …"), self._show_games, "games"),
+                (tr("Open a game: KIF, CSA, SFEN …"), self._open, "open"),
+            ):
+                ui.menu_item(text, act).props(f'role=menuitem data-tool="{name}"')
             for kind in FORMATS:
-                ui.menu_item(kind.upper(), partial(self._save, kind))
+                save = ui.menu_item(
+                    tr("Save as {format}", format=kind.upper()), partial(self._save, kind)
+                )
+                save.props(f'role=menuitem data-tool="save-{kind}"')
 
     def _build_analysis(self) -> None:
         with ui.element("div").classes("kp-row"):
-            ui.label("Analysis by").classes("kp-heading")
+            ui.label(tr("Analysis by")).classes("kp-heading")
             self._analyst = ui.select(
                 self._analysts(),
                 value=self._room.analyst or "",
@@ -144,10 +180,10 @@ class PlayPage:
                     lambda: self._room.analyse_with(event.value or None)
                 ),
             )
-            self._analyst.props('dense borderless options-dense aria-label="Analysis by"')
+            self._analyst.props(f'dense borderless options-dense aria-label="{tr("Analysis by")}"')
             self._analyst.classes("kp-grow")
             self._value = ui.label().classes("k-num k-soft")
-            self._hints_button = self._tool("near_me", "Arrows (h)", self._toggle_hints, "hints")
+            self._arrows = self._tool("near_me", tr("Arrows (h)"), self._toggle_arrows, "arrows")
         self._graph = ValueGraph(self._room.go_to)
         self._candidates = ui.element("div").classes("kp-candidates")
 
@@ -156,7 +192,7 @@ class PlayPage:
         entries = [entry for entry in self._room.catalogue.entries() if entry.is_network]
         if self._room.analyst is not None:  # the catalogue may not have it any more
             entries.append(self._room.entry(self._room.analyst))
-        return {"": "no network"} | {entry.key: entry.label for entry in entries}
+        return {"": tr("no network")} | {entry.key: entry_text(entry) for entry in entries}
 
     def _tool(self, icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
         button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
@@ -169,24 +205,30 @@ class PlayPage:
 
     def draw(self) -> None:
         """Show the room as it is now."""
-        session, analyses = self._room.session, self._room.analyses
+        with self._client:  # texts are in its language, also if a task calls
+            self._draw()
+
+    def _draw(self) -> None:
+        room, session, analyses = self._room, self._room.session, self._room.analyses
         bottom = Color.WHITE if self._flip else Color.BLACK
-        self._top.show(self._room, bottom.opponent)
-        self._bottom.show(self._room, bottom)
+        self._top.show(room, bottom.opponent)
+        self._bottom.show(room, bottom)
         analysis = analyses[session.cursor] if session.cursor < len(analyses) else None
-        candidates = analysis.candidates if analysis is not None and self._hints else ()
+        candidates = analysis.candidates if analysis is not None and self._has_arrows else ()
         self._board.show(
             session.shown,
             legal=session.is_live and session.is_persons_turn,
             flip=self._flip,
-            lettering=self._lettering,
+            look=self._look,
             arrows=[(candidate.move.usi, candidate.probability) for candidate in candidates],
+            premove=self._waiting_side,
+            over=session.end is not None,
         )
         self._moves.show(
-            session.moves(self._lettering),
+            session.moves(self._look.lettering),
             cursor=session.cursor,
             first=session.game.start.turn,
-            end="" if session.end is None else str(session.end),
+            end="" if session.end is None else end_text(session.end),
         )
         self._graph.show(
             [value.chances(Color.BLACK) for value in analyses],
@@ -195,31 +237,47 @@ class PlayPage:
         )
         self._draw_value(None if analysis is None else analysis.chances(Color.BLACK))
         self._draw_candidates(candidates)
-        self._status.text = self._status_text()
-        self._problem.text = self._room.problem
-        self._problem.visible = bool(self._room.problem)
+        self._status.text = status_text(room)
+        self._problem.text = tr(room.problem)
+        self._problem.visible = bool(room.problem)
+        self._announce()
         self._draw_tools()
-        if self._room.setup is not self._setup_shown or not self._strengths.default_slot.children:
-            self._draw_strengths()
+        self._draw_strengths()
 
-    def _status_text(self) -> str:
-        room, session = self._room, self._room.session
-        if session.end is not None:
-            return _result_text(session)
-        if room.paused and not session.is_persons_turn:
-            return "Paused."
-        side = session.turn.name.title()
-        if session.is_persons_turn:
-            check = " Check!" if session.game.in_check else ""
-            return (
-                f"Your move, {side}." if len(session.people) == 1 else f"{side} to move."
-            ) + check
-        return f"{session.name(session.turn)} is thinking …"
+    @property
+    def _has_arrows(self) -> bool:
+        """Whether candidate moves are shown: in review, or where a hint was asked for."""
+        if self._room.shows_analysis:
+            return self._look.has_hints
+        session = self._room.session
+        return self._hinted == (session, session.cursor)
+
+    @property
+    def _waiting_side(self) -> Color | None:
+        """The side of a person who waits for the opponent, and may enter a move already."""
+        session = self._room.session
+        is_waiting = session.end is None and session.is_live and not session.is_persons_turn
+        return next(iter(session.people)) if is_waiting and len(session.people) == 1 else None
+
+    def _announce(self) -> None:
+        """Tell screen readers the last move of the game, unless a person has just made it here."""
+        session = self._room.session
+        told, self._told = self._told, (session, session.length)
+        if told is None or told[0] is not session or session.length != told[1] + 1:
+            return
+        moves, replay = session.game.moves, Replay(session.game.start)
+        for move in moves[:-1]:
+            replay.play(move)
+        if replay.turn not in session.people:
+            self._announcement.text = spoken_move(replay, moves[-1])
 
     def _draw_value(self, black: float | None) -> None:
-        self._bar.show(black, visible=self._room.analyst is not None, flip=self._flip)
-        self._graph.visible = self._room.analyst is not None
-        self._value.text = "" if black is None else f"Black {black:.0%}"
+        shown = self._room.analyst is not None and self._room.shows_analysis
+        self._bar.show(black, visible=shown, flip=self._flip)
+        self._graph.visible = shown
+        self._analysis.visible = self._room.shows_analysis
+        percent = "" if black is None else f"{black:.0%}"
+        self._value.text = percent and tr("Black {percent}", percent=percent)
         analyst = self._room.analyst or ""
         if self._analyst.value != analyst:
             self._analyst.set_options(self._analysts(), value=analyst)  # it may be a new run
@@ -232,42 +290,50 @@ class PlayPage:
             for candidate in candidates:
                 if candidate.probability < _MIN_PROBABILITY:
                     continue
-                text = move_texts(shown.diagram, [candidate.move], self._lettering)[0]
+                text = move_texts(shown.diagram, [candidate.move], self._look.lettering)[0]
                 with ui.element("span"):
                     ui.label(f"{text} {candidate.probability:.0%}").style("display: inline")
 
     def _draw_tools(self) -> None:
-        session = self._room.session
+        room, session = self._room, self._room.session
         mine = session.is_persons_turn
         self._back.set_enabled(session.can_take_back)
         self._resign.set_enabled(mine)
+        self._hint.visible = not room.shows_analysis
+        self._hint.set_enabled(mine)
         self._declare.visible = mine and session.game.can_declare
         self._play_on.visible = session.cursor < session.length or session.end is not None
+        self._result.visible = session.end is not None and not room.reviewing
+        self._restore.visible = room.can_restore and (room.reviewing or not session.length)
         watching = not session.people
-        self._pause.visible = (watching or self._room.paused) and session.end is None
-        self._pause.props(f"icon={'play_arrow' if self._room.paused else 'pause'}")
-        self._hints_button.props(f"color={'primary' if self._hints else 'grey'}")
+        self._pause.visible = (watching or room.paused) and session.end is None
+        self._pause.props(f"icon={'play_arrow' if room.paused else 'pause'}")
+        self._arrows.props(f"color={'primary' if self._look.has_hints else 'grey'}")
+        self._sound.props(f"icon={'volume_up' if self._look.has_sound else 'volume_off'}")
 
     def _draw_strengths(self) -> None:
-        """Draw the sliders for the strength of the computer players."""
-        self._setup_shown = self._room.setup
-        self._strengths.clear()
-        computers = {
-            color: player
-            for color, player in self._room.setup.players.items()
-            if player.key is not None
-        }
-        self._strengths.visible = bool(computers)
-        with self._strengths:
-            ui.label("Strength").classes("kp-heading")
-            for color, player in computers.items():
-                assert player.key is not None
-                strength_slider(
-                    self._room.entry(player.key),
-                    player.level,
-                    partial(self._change_strength, color, player.key),
-                    title=color.name.title(),
-                )
+        """Draw the sliders for the strength of the computer players.
+
+        They are made again for other players only: a slider keeps the focus while it is moved.
+        """
+        players = self._room.setup.players
+        wanted = {(color, player.key): player.level for color, player in players.items()
+                  if player.key is not None}  # fmt: skip
+        if list(wanted) != list(self._sliders):
+            self._strengths.clear()
+            self._sliders = {}
+            with self._strengths:
+                ui.label(tr("Strength")).classes("kp-heading")
+                for (color, key), level in wanted.items():
+                    self._sliders[color, key] = StrengthSlider(
+                        self._room.entry(key),
+                        level,
+                        partial(self._change_strength, color, key),
+                        title=side_text(color),
+                    )
+        for place, slider in self._sliders.items():
+            slider.show(wanted[place])
+        self._strengths.visible = bool(wanted)
 
     # ---- what people do ----
 
@@ -290,7 +356,7 @@ class PlayPage:
 
     def _warn(self, error: KeiseiError) -> None:
         with self._client:
-            ui.notify(str(error), type="warning", position="top")
+            toast(error_text(error))
 
     def _play_typed(self) -> None:
         typed, self._typed.value = str(self._typed.value or "").strip(), ""
@@ -311,9 +377,10 @@ class PlayPage:
             "flip": self._flip_board,
             "take_back": lambda: self._try(self._room.take_back),
             "new": self._new_game,
-            "hints": self._toggle_hints,
+            "hints": self._toggle_arrows if self._room.shows_analysis else self._show_hint,
             "pieces": self._change_pieces,
             "pause": self._toggle_pause,
+            "sound": self._switch_sound,
             "help": help_dialog,
         }.get(name)
         if act is not None:
@@ -324,15 +391,29 @@ class PlayPage:
         self._flip = not self._flip
         self.draw()
 
-    def _change_pieces(self) -> None:
-        self._lettering = "letters" if self._lettering == "kanji" else "kanji"
-        set_cookie(_PIECES_COOKIE, self._lettering)
+    def _change_look(self, name: str, value: str) -> None:
+        self._look = self._look.with_choice(name, value)
         self.draw()
 
-    def _toggle_hints(self) -> None:
-        self._hints = not self._hints
-        set_cookie(_HINTS_COOKIE, "on" if self._hints else "off")
-        self.draw()
+    def _choose_look(self) -> None:
+        look_dialog(self._look, self._change_look)
+
+    def _change_pieces(self) -> None:
+        self._change_look("pieces", "letters" if self._look.lettering == "kanji" else "kanji")
+
+    def _switch_sound(self) -> None:
+        self._change_look("sound", "off" if self._look.has_sound else "on")
+
+    def _toggle_arrows(self) -> None:
+        self._change_look("hints", "off" if self._look.has_hints else "on")
+
+    def _show_hint(self) -> None:
+        """Show a network's candidate moves for this position, until the next move."""
+        session = self._room.session
+        if session.is_persons_turn:
+            self._hinted = session, session.cursor
+            self._try(self._room.find_hint)
+            self.draw()
 
     def _toggle_pause(self) -> None:
         room = self._room
@@ -346,27 +427,42 @@ class PlayPage:
         def resign() -> None:
             self._try(lambda: self._room.finish(Ending.RESIGNATION))
 
-        confirm_dialog("Resign this game?", "Resign", resign)
+        confirm_dialog(tr("Resign this game?"), tr("Resign"), resign)
 
     def _play_from_here(self) -> None:
         self._try(self._room.play_on)
 
-    def _new_game(self) -> None:
-        def begin(setup: GameSetup) -> bool:
-            if not self._try(lambda: self._room.begin(setup)):
-                return False
-            self._flip = self._room.session.people == {Color.WHITE}
-            self._room.analyse_by_default()
-            self.draw()
-            return True
+    def _rematch(self) -> None:
+        self._begin(self._room.setup)
 
-        new_game_dialog(self._room, begin)
+    def _begin(self, setup: GameSetup) -> bool:
+        if not self._try(lambda: self._room.begin(setup)):
+            return False
+        self._flip = self._room.session.people == {Color.WHITE}
+        self._room.analyse_by_default()
+        self.draw()
+        return True
+
+    def _new_game(self) -> None:
+        new_game_dialog(self._room, self._begin)
 
     def _open(self) -> None:
         def show(session: GameSession) -> bool:
             return self._try(lambda: self._room.open(session))
 
         open_dialog(show)
+
+    def _show_games(self) -> None:
+        def reopen(game: SavedGame) -> bool:
+            is_open = self._try(lambda: self._room.reopen(game))
+            self._flip = self._room.session.people == {Color.WHITE}
+            self.draw()
+            return is_open
+
+        if self._room.saved is None:
+            toast(tr("Games are not kept here."))
+        else:
+            games_dialog(self._room.saved, reopen)
 
     def _save(self, kind: str) -> None:
         session = self._room.session
@@ -385,6 +481,18 @@ class PlayPage:
             bottom = Color.WHITE if self._flip else Color.BLACK
             self._top.show_clock(self._room, bottom.opponent)
             self._bottom.show_clock(self._room, bottom)
+            self._sound_clock()
+
+    def _sound_clock(self) -> None:
+        """Let a person hear each of the last seconds."""
+        session = self._room.session
+        left = session.time_left(session.turn)
+        if left is None or not session.is_persons_turn:
+            return
+        seconds = ceil(left.main + left.byoyomi)
+        if seconds != self._last_second and 0 < seconds <= _LAST_SECONDS:
+            self._board.play_sound("clock")
+        self._last_second = seconds
 
     def _enter(self) -> None:
         """Attach the page to its room when the browser connects, or connects again.
@@ -397,7 +505,7 @@ class PlayPage:
         try:
             self._lobby.enter(self._room, self.draw)
         except KeiseiError as error:
-            self._refuse(str(error))
+            self._refuse(error_text(error))
             return
         self.draw()
         # A page that is reloaded finds its game by this address.
@@ -413,14 +521,3 @@ class PlayPage:
 
     async def _leave(self) -> None:
         await self._room.detach(self.draw)
-
-
-def _result_text(session: GameSession) -> str:
-    """Return how a game ended, as "You win" or "You lose" if one person played it."""
-    assert session.end is not None
-    text = str(session.end)
-    if len(session.people) == 1 and session.end.winner is not None:
-        (mine,) = session.people
-        reason = text.partition(": ")[2]
-        return f"You {'win' if session.end.winner is mine else 'lose'}: {reason}"
-    return text

@@ -1,5 +1,7 @@
 // A Shogi board: shows a position, and reports which legal move was clicked, dragged or typed.
-// It has no rules: the server sends the legal moves along with the position.
+// It has no rules: the server sends the legal moves along with the position. A move that is entered
+// while the opponent thinks (a premove) waits here and is played if it is legal then.
+// The picture is for eyes and pointers; the grid of squares over it is for keys and screen readers.
 
 const CELL_W = 60, CELL_H = 66, RIM = 30, GRID_W = 9 * CELL_W, GRID_H = 9 * CELL_H;
 const BOARD_W = GRID_W + 2 * RIM, BOARD_H = GRID_H + 2 * RIM;
@@ -11,8 +13,13 @@ const RANKS_KANJI = "一二三四五六七八九", RANKS = "abcdefghi";
 const COMMANDS = {
   ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last", ArrowUp: "first",
   ArrowDown: "last", f: "flip", u: "take_back", n: "new", h: "hints", k: "pieces", m: "type",
-  " ": "pause", "?": "help",
+  v: "sound", " ": "pause", "?": "help",
 };
+const HOME = 60; // the square 3g, where the cursor is at first
+
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+const count = (hands) => hands.flat().reduce((sum, number) => sum + number, 0);
+const isStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const squareName = (sq) => `${9 - (sq % 9)}${RANKS[Math.floor(sq / 9)]}`;
 const squareOf = (name) => RANKS.indexOf(name[1]) * 9 + (9 - Number(name[0]));
@@ -26,11 +33,11 @@ function parseMove(usi) {
 
 export default {
   template: `
-  <div class="kb" :class="[lettering === 'kanji' ? 'kb-kanji' : 'kb-letters', { 'kb-compact': compact }]">
-  <svg ref="svg" :viewBox="'0 0 ' + geometry.width + ' ' + geometry.height" tabindex="0"
-       role="application" :aria-label="label" :class="{ 'kb-grabbing': drag && drag.moved }"
-       @pointerdown="onDown" @pointermove="onMove" @pointerup="onUp" @pointercancel="onCancel"
-       @keydown="onBoardKey" @focus="onFocus" @blur="cursor = null" @contextmenu.prevent>
+  <div class="kb" :class="[lettering === 'kanji' ? 'kb-kanji' : 'kb-letters', 'kb-board-' + board, 'kb-pieces-' + wood, { 'kb-compact': compact }]">
+  <div class="kb-frame-box" :style="{ '--kb-ratio': geometry.width / geometry.height }">
+  <svg ref="svg" :viewBox="'0 0 ' + geometry.width + ' ' + geometry.height" aria-hidden="true"
+       :class="{ 'kb-grabbing': drag && drag.moved }"
+       @pointerdown="onDown" @pointermove="onMove" @pointerup="onUp" @pointercancel="onCancel" @contextmenu.prevent>
     <g class="kb-wood">
       <rect :x="geometry.x" :y="geometry.y + 5" :width="${BOARD_W}" :height="${BOARD_H}" rx="6" class="kb-edge"/>
       <rect :x="geometry.x" :y="geometry.y" :width="${BOARD_W}" :height="${BOARD_H}" rx="6" class="kb-top"/>
@@ -70,12 +77,18 @@ export default {
         <circle v-else :cx="t.x + ${CELL_W / 2}" :cy="t.y + ${CELL_H / 2}" r="9" class="kb-goes" :data-target="t.name"/>
       </template>
     </g>
-    <g class="kb-arrows" v-if="!drag">
+    <g class="kb-arrows" v-if="!drag && !choice">
       <g v-for="a in shownArrows">
         <path v-if="a.shape" :d="a.shape" :opacity="a.opacity"/>
         <circle v-else :cx="a.x" :cy="a.y" r="27" class="kb-ring" :stroke-width="3 + 7 * a.share" :opacity="a.opacity"/>
         <rect :x="a.lx - a.wide / 2" :y="a.ly - 11" :width="a.wide" height="22" rx="11" class="kb-share-back"/>
         <text :x="a.lx" :y="a.ly + 5.5" class="kb-share">{{ a.text }}</text>
+      </g>
+    </g>
+    <g class="kb-drawings">
+      <g v-for="d in shownDrawings" :class="d.name" :data-drawn="d.way">
+        <path v-if="d.shape" :d="d.shape"/>
+        <circle v-else :cx="d.x" :cy="d.y" r="27"/>
       </g>
     </g>
     <rect v-if="cursor !== null" class="kb-cursor" :x="corner(cursor)[0] + 2" :y="corner(cursor)[1] + 2" width="${CELL_W - 4}" height="${CELL_H - 4}" rx="6"/>
@@ -85,16 +98,39 @@ export default {
     <g v-if="choice" class="kb-choice">
       <rect :x="gx" :y="gy" width="${GRID_W}" height="${GRID_H}" class="kb-veil"/>
       <g v-for="c in choice.options" :transform="'translate(' + c.x + ' ' + c.y + ')'" class="kb-option"
-         :data-choice="c.promote ? 'promote' : 'keep'" role="button" :aria-label="c.promote ? 'promote' : 'do not promote'">
+         :data-choice="c.promote ? 'promote' : 'keep'">
         <rect x="-38" y="-40" width="76" height="80" rx="12"/>
         <use :href="c.href" transform="scale(1.12)"/>
       </g>
     </g>
   </svg>
+  <div class="kb-cells" role="grid" :aria-label="texts.board" :style="place(gx, gy, ${GRID_W}, ${GRID_H})"
+       @keydown="onBoardKey" @focusout="cursor = null">
+    <div v-for="row in cells" role="row">
+      <div v-for="cell in row" role="gridcell" :key="cell.sq" :data-cell="cell.name" :aria-label="cell.label"
+           :aria-selected="cell.chosen" :tabindex="cell.sq === resting ? 0 : -1"
+           @focus="cursor = resting = cell.sq" @click="activate(cell.sq)"></div>
+    </div>
+  </div>
+  <div v-for="(side, index) in held" :key="index" class="kb-holds" role="group" :aria-label="side.label" @keydown="onBoardKey">
+    <button v-for="slot in side.slots" :key="slot.letter" :aria-label="slot.label" :disabled="!slot.movable" :aria-pressed="slot.chosen"
+            :style="place(slot.x - 29, slot.y - 35, 58, 70)" @click="take(slot.letter)"></button>
+  </div>
+  <div v-if="choice" class="kb-holds" role="group" :aria-label="texts.choice" @keydown="onBoardKey">
+    <button v-for="c in choice.options" :key="c.promote" :aria-label="c.promote ? texts.promote : texts.keep" ref="options"
+            :style="place(c.x - 38, c.y - 40, 76, 80)" @click="decide(c.promote)"></button>
+  </div>
+  </div>
   </div>`,
-  props: { state: Object, flip: Boolean, lettering: String, arrows: Array },
+  props: {
+    state: Object, flip: Boolean, lettering: String, arrows: Array, texts: Object,
+    board: String, wood: String, sound: Boolean,
+  },
   data() {
-    return { chosen: null, drag: null, choice: null, cursor: null, pending: null, compact: false, wasChosen: false };
+    return {
+      chosen: null, drag: null, choice: null, cursor: null, resting: HOME, pending: null, premove: null,
+      drawing: null, drawings: [], compact: false, wasChosen: false,
+    };
   },
   computed: {
     geometry() {
@@ -153,8 +189,13 @@ export default {
       return { board, hands, last };
     },
     legal() { return this.pending ? [] : this.state.legal; },
+    // The side that enters moves: the one to move, or the one that waits and may enter a premove.
+    mover() { return this.isWaiting ? this.state.premove : this.state.turn; },
+    isWaiting() { return this.state.premove >= 0; },
     origins() {
-      return new Set(this.legal.map((usi) => usi.slice(0, 2)));
+      if (!this.isWaiting) return new Set(this.legal.map((usi) => usi.slice(0, 2)));
+      const own = this.shown.board.flatMap((symbol, sq) => (symbol && isWhite(symbol) === (this.mover === 1) ? [squareName(sq)] : []));
+      return new Set([...own, ...HAND.filter((letter) => this.shown.hands[this.mover][HAND_INDEX[letter]]).map((letter) => `${letter}*`)]);
     },
     marks() {
       const { last } = this.shown, marks = [];
@@ -163,6 +204,10 @@ export default {
       if (last) add(last.to, "kb-to");
       if (this.state.check >= 0 && !this.pending) add(this.state.check, "kb-check");
       if (this.chosen && this.chosen[1] !== "*") add(squareOf(this.chosen), "kb-selected");
+      if (this.premove) {
+        add(this.premove.to, "kb-premove");
+        if (this.premove.start[1] !== "*") add(squareOf(this.premove.start), "kb-premove");
+      }
       return marks;
     },
     pieces() {
@@ -184,7 +229,7 @@ export default {
         HAND.forEach((letter) => {
           const count = this.shown.hands[color][HAND_INDEX[letter]];
           if (!count) return;
-          const movable = color === this.state.turn && this.origins.has(`${letter}*`);
+          const movable = color === this.mover && this.origins.has(`${letter}*`);
           let x, y;
           if (this.compact) {
             // On a phone each kind of piece has a fixed place, strongest on the left.
@@ -227,22 +272,44 @@ export default {
       const ways = [...shares].filter(([, share]) => share >= 0.01).sort((a, b) => a[1] - b[1]);
       return ways.map(([way, share]) => this.arrow(parseMove(way), share));
     },
-    label() {
-      const turn = this.state.turn ? "White" : "Black";
-      return `Shogi board, ${turn} to move. Arrow keys move the cursor, Enter selects.`;
+    shownDrawings() {
+      return this.drawings.map(({ from, to, name }) => ({
+        name, way: `${squareName(from)}${squareName(to)}`,
+        ...(from === to ? { x: this.middle(to)[0], y: this.middle(to)[1] } : this.arrow({ from, to }, 0.4)),
+      }));
+    },
+    cells() {
+      const rows = [];
+      for (let shown = 0; shown < 81; shown++) {
+        const sq = this.flip ? 80 - shown : shown, symbol = this.shown.board[sq];
+        if (shown % 9 === 0) rows.push([]);
+        rows[rows.length - 1].push({ sq, name: squareName(sq), label: this.cellLabel(sq, symbol), chosen: this.chosen === squareName(sq) });
+      }
+      return rows;
+    },
+    held() {
+      return [0, 1].map((color) => ({
+        label: fill(this.texts.hand, { side: this.texts.sides[color] }),
+        slots: this.slots.filter((slot) => slot.color === color).map((slot) => ({
+          ...slot, label: fill(this.texts.held, { piece: this.texts.pieces[slot.letter], number: slot.count }),
+        })),
+      }));
     },
   },
   watch: {
     state(now, before) {
-      const wasSent = this.pending !== null;
+      const wasSent = this.pending !== null, step = now.ply - before.ply;
       this.pending = null;
-      if (now.ply !== before.ply || now.legal.length === 0) { this.chosen = null; this.choice = null; }
-      else if (this.chosen && !this.origins.has(this.chosen)) this.chosen = null;
-      if (!wasSent && now.ply === before.ply + 1 && now.last) this.$nextTick(() => this.glide(now));
+      if (step !== 0) { this.choice = null; this.drawings = []; }
+      if (this.chosen && !this.origins.has(this.chosen)) { this.chosen = null; this.choice = null; }
+      if (now.over && !before.over) this.play("end");
+      else if (step === 1 && !wasSent) this.play(count(now.hands) > count(before.hands) ? "capture" : "move");
+      if (!wasSent) this.$nextTick(() => this.animate(now, before, step));
+      this.playPremove();
     },
   },
   mounted() {
-    this.media = window.matchMedia("(max-width: 700px), (max-aspect-ratio: 4/5)");
+    this.media = window.matchMedia("(max-aspect-ratio: 1/1)"); // as in play.css
     this.onMedia = () => { this.compact = this.media.matches; };
     this.onMedia();
     this.media.addEventListener("change", this.onMedia);
@@ -256,6 +323,15 @@ export default {
     href(symbol) {
       const turned = isWhite(symbol) !== this.flip ? 1 : 0;
       return `#k-${this.lettering}-${symbol}-${turned}`;
+    },
+    place(x, y, width, height) {
+      const part = (value, whole) => `${((100 * value) / whole).toFixed(3)}%`, { geometry } = this;
+      return { left: part(x, geometry.width), top: part(y, geometry.height), width: part(width, geometry.width), height: part(height, geometry.height) };
+    },
+    cellLabel(sq, symbol) {
+      const name = squareName(sq), square = `${name[0]}${this.texts.ranks[RANKS.indexOf(name[1])]}`;
+      if (!symbol) return fill(this.texts.empty, { square });
+      return fill(this.texts.cell, { square, side: this.texts.sides[isWhite(symbol) ? 1 : 0], piece: this.texts.pieces[symbol.toUpperCase()] });
     },
     corner(sq) {
       const shown = this.flip ? 80 - sq : sq;
@@ -295,8 +371,15 @@ export default {
       return slot ? `${slot.letter}*` : null;
     },
     onDown(event) {
-      if (event.button !== 0 || !event.isPrimary) return;
       const [x, y] = this.point(event);
+      if (event.button === 2) {
+        this.premove = null;
+        this.drawing = this.squareAt(x, y);
+        return;
+      }
+      if (event.button !== 0 || !event.isPrimary) return;
+      this.drawings = [];
+      this.premove = null;
       if (this.choice) { event.preventDefault(); this.decideAt(x, y); return; }
       const sq = this.squareAt(x, y);
       if (this.chosen && sq !== null && this.go(sq)) { event.preventDefault(); return; }
@@ -306,7 +389,7 @@ export default {
       if (origin === null) return;
       event.preventDefault(); // no focus, no text selection, no scrolling
       this.$refs.svg.setPointerCapture(event.pointerId);
-      const symbol = origin[1] === "*" ? (this.state.turn ? origin[0].toLowerCase() : origin[0]) : this.shown.board[squareOf(origin)];
+      const symbol = origin[1] === "*" ? (this.mover ? origin[0].toLowerCase() : origin[0]) : this.shown.board[squareOf(origin)];
       this.drag = { origin, x, y, sx: event.clientX, sy: event.clientY, moved: false, href: this.href(symbol) };
     },
     onMove(event) {
@@ -315,6 +398,7 @@ export default {
       if (Math.hypot(event.clientX - this.drag.sx, event.clientY - this.drag.sy) > DRAG_FROM) this.drag.moved = true;
     },
     onUp(event) {
+      if (event.button === 2) { this.endDrawing(event); return; }
       const drag = this.drag;
       this.drag = null;
       if (!drag) return;
@@ -322,9 +406,25 @@ export default {
       const sq = this.squareAt(...this.point(event));
       if (sq === null || !this.go(sq)) this.chosen = null;
     },
-    onCancel() { this.drag = null; this.chosen = null; },
+    onCancel() { this.drag = null; this.chosen = null; this.drawing = null; },
+    // An arrow from square to square, or a circle; the same again removes it, Shift makes it red.
+    endDrawing(event) {
+      const from = this.drawing, to = this.squareAt(...this.point(event));
+      this.drawing = null;
+      if (from === null || to === null) return;
+      const others = this.drawings.filter((d) => d.from !== from || d.to !== to);
+      const name = event.shiftKey ? "kb-drawn kb-drawn-red" : "kb-drawn";
+      this.drawings = others.length < this.drawings.length ? others : [...others, { from, to, name }];
+    },
     // Play the chosen piece to a square; false if that is not a legal move.
     go(sq) {
+      if (this.isWaiting) {
+        const start = this.chosen;
+        if (start === squareName(sq)) return false;
+        this.chosen = null;
+        this.premove = { start, to: sq };
+        return true;
+      }
       const start = this.chosen + squareName(sq);
       const moves = this.legal.filter((usi) => usi === start || usi === `${start}+`);
       if (moves.length === 0) return false;
@@ -338,15 +438,28 @@ export default {
       this.choice = { start, options: [
         { promote: true, x: left - 41, y, href: this.href(`+${symbol}`) },
         { promote: false, x: left + 41, y, href: this.href(symbol) } ] };
+      if (this.cursor !== null) this.$nextTick(() => this.$refs.options[0].focus());
     },
     decideAt(x, y) {
       const option = this.choice.options.find((o) => Math.abs(o.x - x) < 40 && Math.abs(o.y - y) < 42);
-      const { start } = this.choice;
+      if (option) { this.decide(option.promote); return; }
       this.choice = null;
       this.chosen = null;
-      if (option) this.send(option.promote ? `${start}+` : start);
+    },
+    decide(promote) {
+      const { start } = this.choice;
+      this.send(promote ? `${start}+` : start);
+      this.focusCell(this.resting);
+    },
+    playPremove() {
+      if (!this.premove || this.isWaiting) return;
+      const { start, to } = this.premove, way = start + squareName(to);
+      this.premove = null;
+      const usi = [`${way}+`, way].find((move) => this.legal.includes(move));
+      if (usi) this.send(usi);
     },
     send(usi) {
+      this.play(this.state.board[parseMove(usi).to] ? "capture" : "move");
       this.pending = usi;
       this.chosen = null;
       this.choice = null;
@@ -354,38 +467,69 @@ export default {
     },
     // The server refused the move: show its position again.
     refuse() { this.pending = null; },
-    glide({ last }) {
-      if (last.from < 0 || window.matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-      const piece = this.$refs.svg.querySelector(`[data-square="${squareName(last.to)}"]`);
-      if (!piece) return;
-      const [x, y] = this.middle(last.to), [sx, sy] = this.middle(last.from);
-      piece.animate(
+    // Move the piece of the last move, or of the one that was stepped back, from where it was.
+    animate(now, before, step) {
+      if (isStill() || Math.abs(step) !== 1) return;
+      const last = step === 1 ? now.last : before.last;
+      if (!last) return;
+      const piece = (sq) => this.$refs.svg.querySelector(`[data-square="${squareName(sq)}"]`);
+      if (last.from >= 0) {
+        const [from, to] = step === 1 ? [last.from, last.to] : [last.to, last.from];
+        this.glide(piece(to), this.middle(from), this.middle(to));
+        return;
+      }
+      const color = (step === 1 ? before : now).turn, symbol = (step === 1 ? now : before).board[last.to];
+      if (!symbol) return;
+      const slot = this.slots.find((s) => s.color === color && s.letter === symbol.toUpperCase());
+      const stand = this.geometry.stands[(color === 1) !== this.flip ? 0 : 1];
+      const hand = slot ? [slot.x, slot.y] : [stand.x + stand.w / 2, stand.y + stand.h / 2];
+      if (step === 1) this.glide(piece(last.to), hand, this.middle(last.to));
+      else if (slot) this.glide(this.$refs.svg.querySelector(`[data-hand="${slot.letter}"][data-color="${color}"]`), this.middle(last.to), hand);
+    },
+    glide(element, [sx, sy], [x, y]) {
+      element?.animate(
         [{ transform: `translate(${sx}px, ${sy}px)` }, { transform: `translate(${x}px, ${y}px)` }],
         { duration: 160, easing: "ease-out" });
     },
+    // ---- sound ----
+    // Never before the visitor has done something on the page: no surprise, and browsers refuse it.
+    play(name) {
+      if (!this.sound || !navigator.userActivation?.hasBeenActive) return;
+      window.keiseiSounds = [...(window.keiseiSounds ?? []).slice(-9), name]; // what tests look at
+      new Audio(`/static/sounds/${name}.wav`).play().catch(() => {});
+    },
     // ---- keyboard ----
-    onFocus() {
-      if (this.$refs.svg.matches(":focus-visible")) this.cursor ??= this.flip ? 20 : 60;
+    focusCell(sq) {
+      if (this.$el.contains(document.activeElement)) this.$el.querySelector(`[data-cell="${squareName(sq)}"]`).focus();
+    },
+    activate(sq) {
+      const name = squareName(sq);
+      if (this.chosen && this.go(sq)) return;
+      this.chosen = this.chosen !== name && this.origins.has(name) ? name : null;
+    },
+    take(letter) {
+      this.chosen = this.chosen === `${letter}*` ? null : `${letter}*`;
+      this.focusCell(this.resting);
     },
     onBoardKey(event) {
       if (event.ctrlKey || event.altKey || event.metaKey) return;
       const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
       const letter = `${event.key.toUpperCase()}*`;
-      if (this.choice && ["Enter", "+", "="].includes(event.key)) {
-        const { start } = this.choice;
-        this.send(event.key === "=" ? start : `${start}+`);
+      if (this.choice && (event.key === "+" || event.key === "=")) {
+        this.decide(event.key === "+");
       } else if (event.key === "Escape") {
-        this.choice = null; this.chosen = null; this.drag = null;
+        this.choice = this.chosen = this.drag = this.premove = null;
+        this.focusCell(this.resting);
+      } else if (this.choice) {
+        return; // the two buttons have the keys
       } else if (this.cursor !== null && step) {
         const shown = this.flip ? 80 - this.cursor : this.cursor;
         const column = Math.max(0, Math.min(8, (shown % 9) + step[0])), row = Math.max(0, Math.min(8, Math.floor(shown / 9) + step[1]));
-        this.cursor = this.flip ? 80 - (row * 9 + column) : row * 9 + column;
+        this.focusCell(this.flip ? 80 - (row * 9 + column) : row * 9 + column);
       } else if (this.cursor !== null && (event.key === "Enter" || event.key === " ")) {
-        const name = squareName(this.cursor);
-        if (this.chosen && this.go(this.cursor)) { /* done */ }
-        else this.chosen = this.chosen !== name && this.origins.has(name) ? name : null;
-      } else if (this.cursor !== null && event.key.length === 1 && this.origins.has(letter)) {
-        this.chosen = letter;
+        this.activate(this.cursor);
+      } else if (event.key.length === 1 && HAND.includes(letter[0]) && this.origins.has(letter)) {
+        this.take(letter[0]);
       } else return;
       event.preventDefault();
       event.stopPropagation();
@@ -394,7 +538,7 @@ export default {
       if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
       if (event.target.closest?.("input, textarea, select, .q-slider, .q-dialog, .q-menu, .q-select")) return;
       if (event.key === " " && event.target.closest?.("button, a")) return;
-      if (event.key === "Escape" && (this.chosen || this.choice)) { this.chosen = null; this.choice = null; return; }
+      if (event.key === "Escape" && (this.chosen || this.choice || this.premove)) { this.chosen = this.choice = this.premove = null; return; }
       const command = COMMANDS[event.key];
       if (!command) return;
       event.preventDefault();

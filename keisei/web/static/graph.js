@@ -2,7 +2,7 @@
 const W = 320, H = 84;
 export default {
   template: `
-  <svg class="kg" :viewBox="'0 0 ${W} ${H}'" preserveAspectRatio="none" role="img" aria-label="Expected score of Black by move"
+  <svg class="kg" :viewBox="'0 0 ${W} ${H}'" preserveAspectRatio="none" role="img" :aria-label="label"
        @pointerdown="choose" @pointermove="$event.buttons && choose($event)">
     <rect width="${W}" height="${H}" class="kg-back"/>
     <path v-if="values.length" :d="area" class="kg-area"/>
@@ -10,7 +10,7 @@ export default {
     <path v-if="values.length" :d="line" class="kg-line"/>
     <path v-if="length" :d="'M' + x(cursor) + ' 0V${H}'" class="kg-now"/>
   </svg>`,
-  props: { values: Array, cursor: Number, length: Number },
+  props: { values: Array, cursor: Number, length: Number, label: String },
   computed: {
     points() { return this.values.map((value, ply) => `${this.x(ply).toFixed(1)} ${(H - value * H).toFixed(1)}`); },
     line() { return `M${this.points.join("L")}${this.points.length === 1 ? "h0.1" : ""}`; },

@@ -1,17 +1,17 @@
 // The list of moves, two per row; the current one is highlighted and kept in view.
 export default {
   template: `
-  <div ref="list" class="km" role="listbox" aria-label="Moves">
+  <div ref="list" class="km" role="group" :aria-label="texts.moves" tabindex="0">
     <template v-for="cell in cells" :key="cell.ply">
       <span v-if="cell.number" class="km-number">{{ cell.number }}</span>
-      <button v-if="cell.text" class="km-move" :class="{ 'km-now': cell.ply === cursor }" role="option" tabindex="-1"
-              :aria-selected="cell.ply === cursor" :data-ply="cell.ply" @click="$emit('choose', cell.ply)">{{ cell.text }}</button>
+      <button v-if="cell.text" class="km-move" :class="{ 'km-now': cell.ply === cursor }" tabindex="-1"
+              :aria-current="cell.ply === cursor" :data-ply="cell.ply" @click="$emit('choose', cell.ply)">{{ cell.text }}</button>
       <span v-else class="km-move">…</span>
     </template>
     <div v-if="end" class="km-end">{{ end }}</div>
-    <div v-if="!moves.length && !end" class="km-empty">No moves yet.</div>
+    <div v-if="!moves.length && !end" class="km-empty">{{ texts.none }}</div>
   </div>`,
-  props: { moves: Array, cursor: Number, first: Number, end: String },
+  props: { moves: Array, cursor: Number, first: Number, end: String, texts: Object },
   computed: {
     cells() {
       // `first` is 1 in handicap games, where White moves first.

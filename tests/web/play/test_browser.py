@@ -17,9 +17,21 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import Ending
 from keisei.shogi.position import new_positions
 from tests.web.conftest import PHONE, Engine, OpenPage, Server, open_pages
+from tests.web.play.board_page import (
+    begin,
+    choose_tool,
+    click_move,
+    drag_move,
+    middle,
+    moves,
+    origin,
+    position,
+    wait_for_moves,
+    wait_for_status,
+)
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Page
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
@@ -29,95 +41,6 @@ pytestmark = pytest.mark.slow
 def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
     with open_pages(browser, server, ".kb-piece") as open_page:
         yield open_page
-
-
-def begin(
-    page: "Page", *, side: str = "Black", bot: int | None = 0, sfen: str = "", start: str = ""
-) -> None:
-    """Fill in the dialog for a new game; `bot` is a stop of the strength slider."""
-    page.get_by_role("button", name=side, exact=True).click()
-    if side != "Both" and bot is not None:
-        page.get_by_label("Opponent").click()
-        page.get_by_role("option", name="Bots").click()
-        slider = page.get_by_role("slider", name="Strength").first
-        slider.focus()
-        page.keyboard.press("Home")
-        for _ in range(bot):
-            page.keyboard.press("ArrowRight")
-    if sfen or start:
-        page.get_by_label("Start").click()
-        page.get_by_role("option", name="Another position" if sfen else start).click()
-    if sfen:
-        page.get_by_label("SFEN", exact=True).fill(sfen)
-    page.get_by_role("button", name="Begin").click()
-    page.wait_for_selector(".q-dialog", state="detached")  # its backdrop too
-
-
-def middle(locator: "Locator") -> tuple[float, float]:
-    box = locator.bounding_box()
-    assert box is not None
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def origin(page: "Page", move: str) -> "Locator":
-    if move[1] == "*":
-        return page.locator(f'.kb-held.kb-own[data-hand="{move[0]}"]')
-    return page.locator(f'.kb-piece[data-square="{move[:2]}"]')
-
-
-def may_move(page: "Page", move: str) -> None:
-    """Wait until the piece of a move can be moved."""
-    if move[1] != "*":
-        page.wait_for_selector(f'.kb-own[data-square="{move[:2]}"]')
-
-
-def click_move(page: "Page", move: str) -> None:
-    may_move(page, move)
-    page.mouse.click(*middle(origin(page, move)))
-    page.mouse.click(*middle(page.locator(f'[data-target="{move[2:4]}"]')))
-
-
-def drag_move(page: "Page", move: str) -> None:
-    may_move(page, move)
-    page.mouse.move(*middle(origin(page, move)))
-    page.mouse.down()
-    x, y = middle(page.locator(f'[data-target="{move[2:4]}"]'))
-    page.mouse.move(x - 15, y - 15)
-    page.mouse.move(x, y)
-    page.mouse.up()
-
-
-def wait_for_moves(page: "Page", number: int) -> None:
-    page.wait_for_selector(f'.km-move[data-ply="{number}"].km-now')
-
-
-def wait_for_status(page: "Page", text: str) -> None:
-    page.wait_for_selector(f".kp-status:text-matches({text!r})")
-
-
-def moves(page: "Page") -> list[str]:
-    return page.locator(".km-move[data-ply]").all_inner_texts()
-
-
-def position(page: "Page", turn: str) -> ShogiGame:
-    """Return the position as it is drawn on the page."""
-    pieces = page.eval_on_selector_all(
-        ".kb-piece", "all => all.map(one => [one.dataset.square, one.dataset.piece])"
-    )
-    held = page.eval_on_selector_all(
-        ".kb-held",
-        "all => all.map(one => [one.dataset.hand, one.dataset.color, one.dataset.count])",
-    )
-    board = dict(pieces)
-    rows = []
-    for rank in "abcdefghi":
-        row = "".join(board.get(f"{file}{rank}", " ") for file in range(9, 0, -1))
-        rows.append(re.sub(" +", lambda gap: str(len(gap[0])), row))
-    hands = "".join(
-        f"{count if int(count) > 1 else ''}{letter if color == '0' else letter.lower()}"
-        for letter, color, count in sorted(held, key=lambda h: (h[1], "RBGSNLP".index(h[0])))
-    )
-    return ShogiGame(f"{'/'.join(rows)} {turn} {hands or '-'} 1")
 
 
 def mating_move(game: ShogiGame) -> str:
@@ -260,17 +183,28 @@ def test_refused_actions_are_explained(open_page: OpenPage) -> None:
 # ---- networks, computer players, clocks ----
 
 
-def test_a_network_plays_and_analyses(open_page: OpenPage) -> None:
+def test_a_network_plays_gives_hints_and_analyses_afterwards(open_page: OpenPage) -> None:
     page = open_page()
     begin(page, bot=None)  # the first in the list is the player in the package
     assert page.locator(".kp-player[data-color=white]").inner_text().startswith("Keisei (level 4)")
     click_move(page, "7g7f")
     wait_for_moves(page, 2)
+    wait_for_status(page, "Your move")
+    assert page.locator(".kb-share").count() == 0, "no arrows while a person plays"
+    assert not page.locator(".kp-bar").is_visible()
+    assert not page.locator(".kg").is_visible()
+    page.locator('[data-tool="hint"]').click()
     page.wait_for_selector(".kb-arrows .kb-share")
     shares = page.locator(".kb-share").all_text_contents()
     assert all(re.fullmatch(r"([PLNSGBR] )?\d+%", share) for share in shares), shares
+    click_move(page, "2g2f")
+    page.wait_for_selector(".kb-share", state="detached")
+    wait_for_moves(page, 4)
+    page.locator('[data-tool="resign"]').click()
+    page.get_by_role("dialog").get_by_role("button", name="Resign", exact=True).click()
     page.wait_for_selector(".kg-line")
-    assert page.locator(".kp-bar").is_visible()
+    assert page.locator(".kp-bar").is_visible(), "now it is a review"
+    page.wait_for_selector(".kb-arrows .kb-share")
     assert 1 <= page.locator(".kp-candidates span").count() <= 5
     page.keyboard.press("h")
     page.wait_for_selector(".kb-share", state="detached")
@@ -300,8 +234,9 @@ def test_clocks(open_page: OpenPage) -> None:
 
 
 def test_with_a_token_and_an_engine_until_the_server_ends(
-    browser: "Browser", runs: Path, engine: Engine
+    browser: "Browser", runs: Path, tmp_path: Path
 ) -> None:
+    engine = Engine(tmp_path, seconds=1.5)
     server = Server(
         "play", "--runs", str(runs), "--color", "white", "--token", "open-sesame", engine.spec
     )  # fmt: skip
@@ -318,8 +253,15 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
         assert engine.is_running()
         wait_for_status(page, "Your move, White")
         click_move(page, "3c3d")
-        wait_for_moves(page, 3)
-        assert moves(page) == ["☗７六歩", "☖３四歩", "☗２六歩"]
+        wait_for_status(page, "is thinking")
+        page.mouse.click(*middle(origin(page, "8c")))  # a premove: it waits for the engine's move
+        x, y = middle(origin(page, "8c"))
+        square = page.locator(".kb-frame").evaluate("e => e.getBoundingClientRect().height") / 9
+        page.mouse.click(x, y - square)  # White is at the bottom
+        page.wait_for_selector(".kb-premove")
+        wait_for_moves(page, 5)
+        assert moves(page) == ["☗７六歩", "☖３四歩", "☗２六歩", "☖８四歩", "☗２五歩"]
+        assert page.locator(".kb-premove").count() == 0
     finally:
         code = server.interrupt()
         context.close()
@@ -346,7 +288,7 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
     path.write_bytes(write_session(session, "kif"))
     page = open_page()
     begin(page, side="Both")
-    page.locator('[data-tool="open"]').click()
+    choose_tool(page, "open")
     page.locator("input[type=file]").set_input_files(path)
     page.wait_for_selector(".km-end")
     assert moves(page) == session.moves("kanji")
@@ -361,9 +303,8 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
     wait_for_moves(page, 3)
     shown = position(page, "w").sfen().split()[:3]
     assert shown == ShogiGame("startpos moves " + " ".join(GAME[:3])).sfen().split()[:3]
-    page.locator('[data-tool="save"]').click()
     with page.expect_download() as download:
-        page.get_by_text("KIF", exact=True).click()
+        choose_tool(page, "save-kif")
     saved = Path(download.value.path()).read_bytes()
     assert download.value.suggested_filename == "akane-vs-i-botan-i.kif"
     assert read_session(saved, "x.kif").record() == session.record()
@@ -375,7 +316,7 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
 def test_pasting_an_sfen_and_invalid_games(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page()
     begin(page, side="Both")
-    page.locator('[data-tool="open"]').click()
+    choose_tool(page, "open")
     page.get_by_label("or paste it here").fill("gibberish")
     page.get_by_role("button", name="Open", exact=True).click()
     page.wait_for_selector(".q-notification")
@@ -397,9 +338,7 @@ def test_playing_with_the_keyboard_alone(open_page: OpenPage) -> None:
     page.keyboard.press("Enter")
     wait_for_moves(page, 1)
     page.get_by_label("Type a move").blur()
-    page.locator(".kb svg").focus()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Shift+Tab")  # focused by Tab, as people do
+    page.locator('.kb-cells [tabindex="0"]').focus()
     page.wait_for_selector(".kb-cursor")
     x, y = middle(page.locator(".kb-cursor"))
     target_x, target_y = middle(origin(page, "5a"))
@@ -418,7 +357,7 @@ def test_playing_with_the_keyboard_alone(open_page: OpenPage) -> None:
     wait_for_moves(page, 2)
     assert moves(page)[1] == "☖５二玉"
     page.keyboard.press("Escape")
-    page.locator(".kb svg").blur()
+    page.evaluate("document.activeElement.blur()")
     for key, label in (("n", "New game"), ("?", "Keyboard shortcuts")):
         page.keyboard.press(key)
         page.wait_for_selector(f".kp-dialog h2:text-is('{label}')")

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from keisei.checkpoints.rotation import list_checkpoints
+from keisei.constants import BUILTIN
 from keisei.errors import KeiseiError
 from keisei.levels import DEFAULT_LEVEL
+from keisei.play.saved_games import SavedGames
 from keisei.play.session import End, GameSession
+from keisei.play.transfer import read_session
 from keisei.run_files import CHECKPOINTS
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.headers import TimeLimit
@@ -479,7 +482,7 @@ def test_no_room_is_opened_if_all_are_in_use(catalogue: Catalogue) -> None:
         for room in taken:
             lobby.enter(room, page)
         late = GameRoom(catalogue)
-        with pytest.raises(KeiseiError, match=f"{MAX_ROOMS} game rooms are in use"):
+        with pytest.raises(KeiseiError, match="All game rooms are in use"):
             lobby.enter(late, page)
         assert not late.is_watched
         assert lobby.find(late.id) is None
@@ -508,3 +511,112 @@ def test_a_page_that_connects_again_is_redrawn_once(catalogue: Catalogue) -> Non
         assert not room.is_watched
 
     run(story())
+
+
+def test_a_replaced_game_comes_back_with_its_players(catalogue: Catalogue) -> None:
+    room = GameRoom(catalogue, GameSetup(white=PlayerChoice("bots", 0)))
+    assert not room.can_restore
+    with pytest.raises(KeiseiError, match="there is no earlier game"):
+        room.restore()
+    room.move("7g7f")
+    first = room.session
+    room.open(read_session(b"startpos moves 2g2f 8c8d"))
+    assert room.shows_analysis
+    room.restore()
+    assert room.session is first
+    assert (room.setup.white, room.shows_analysis) == (PlayerChoice("bots", 0), False)
+    room.restore()
+    assert room.session.length == 2, "and the other way round"
+    assert room.reviewing
+    room.session.go_to(1)
+    room.play_on()
+    assert (room.session.length, room.reviewing) == (1, False)
+    room.restore()
+    assert room.session.length == 2, "moves that were dropped"
+
+
+def test_games_of_people_are_saved_and_go_on(catalogue: Catalogue, tmp_path: Path) -> None:
+    async def story() -> None:
+        saved = SavedGames(tmp_path)
+        limit = TimeLimit(600, byoyomi=30)
+        setup = GameSetup(white=PlayerChoice("bots", 1), limit=limit)
+        room = GameRoom(catalogue, setup, saved=saved)
+        room.attach(lambda: None)
+        assert saved.games() == [], "no empty games"
+        room.move("7g7f")
+        await room.settled()
+        (game,) = saved.games()
+        assert len(game.record.moves) == 2
+        again = GameRoom(catalogue, saved=saved)
+        again.reopen(game)
+        assert (again.setup.white, again.session.limit) == (PlayerChoice("bots", 1), limit)
+        assert again.session.is_persons_turn
+        again.attach(lambda: None)
+        again.move("2g2f")
+        await again.settled()
+        (game,) = saved.games()
+        assert len(game.record.moves) == 4, "in the same file"
+        again.begin(GameSetup(black=PlayerChoice("bots", 0), white=PlayerChoice("bots", 0)))
+        again.pause(True)
+        await again.settled()
+        assert len(saved.games()) == 1, "games that people only watch are not kept"
+        await room.close()
+        await again.close()
+
+    asyncio.run(story())
+
+
+def test_a_saved_game_whose_player_is_gone_can_be_looked_at(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    saved = SavedGames(tmp_path)
+    session = GameSession()
+    session.push("7g7f")
+    for players in ("", "nonsense", GameSetup(white=PlayerChoice("run:gone")).to_json()):
+        saved.save(session.record(), players=players)
+    room = GameRoom(catalogue)
+    for game in saved.games():
+        room.reopen(game)
+        assert room.reviewing
+        assert room.session.length == 1
+
+
+def test_a_folder_that_cannot_be_written_is_a_problem_and_no_end(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        (tmp_path / "file").write_text("")
+        room = GameRoom(catalogue, saved=SavedGames(tmp_path / "file" / "games"))
+        room.attach(lambda: None)
+        room.move("7g7f")
+        await room.settled()
+        assert "cannot make" in room.problem
+        room.move("3c3d")
+        assert room.session.length == 2
+        await room.close()
+
+    asyncio.run(story())
+
+
+def test_a_run_named_on_the_command_line_is_listed_once(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs.parent)
+    for spec in (str(runs / "tiny"), f"{runs.name}/tiny", f"{runs.name}/./tiny:level=3"):
+        entries = Catalogue(runs, [spec, BUILTIN]).entries()
+        labels = [entry.label for entry in entries]
+        assert len(labels) == len(set(labels)), labels
+        assert [entry.key for entry in entries[:2]] == [f"named:{spec}", f"named:{BUILTIN}"]
+
+
+def test_a_level_of_the_command_line_is_where_the_slider_begins(runs: Path) -> None:
+    entry = Catalogue(runs, ["builtin:level=2"]).entries()[0]
+    assert (entry.label, entry.level().level, len(entry.levels)) == ("Keisei", 2, 10)
+    assert entry.player_spec() == "builtin:level=2"
+
+
+def test_a_wrong_name_gets_a_hint(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(runs)
+    for spec, hint in (("tinny", "tiny"), ("gredy", "greedy"), ("builtn:level=4", "builtin")):
+        with pytest.raises(KeiseiError, match=rf"; did you mean {hint}\?"):
+            require_existing(spec)
