@@ -56,7 +56,7 @@ _KEYS: Final = (
     ("f", mark("flip the board")),
     ("k", mark("kanji or letters")),
     ("h", mark("hint; in review, show or hide the candidate moves")),
-    ("m", mark("type a move: 7g7f, 8h2b+, P*5e")),
+    ("m", mark("type a move: 7g7f, P-7f, 76歩")),
     ("v", mark("sound on or off")),
     ("Space", mark("pause or resume the computer players")),
     ("Tab", mark("focus the board: arrow keys and Enter move pieces, P L N S G B R pick one from "

@@ -127,7 +127,7 @@ class PlayPage:
             self._build_analysis()
         self._strengths = ui.element("div").classes("k-card")
         with ui.element("div").classes("k-card kp-row kp-slim"):
-            self._typed = ui.input(placeholder=tr("Type a move: 7g7f, 8h2b+, P*5e"))
+            self._typed = ui.input(placeholder=tr("Type a move: 7g7f, P-7f, 76歩"))
             self._typed.props(f'dense borderless aria-label="{tr("Type a move")}"')
             self._typed.classes("kp-grow kp-typed").on("keydown.enter", self._play_typed)
 
