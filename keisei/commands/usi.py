@@ -24,6 +24,7 @@ def usi(
 ) -> None:
     """Run a network as a USI engine on standard input and output, for Shogi GUIs."""
     import logging
+    import os
     import sys
     from contextlib import redirect_stdout
 
@@ -61,5 +62,10 @@ def usi(
             UsiWriter(stdout),
             name="" if is_builtin(model) else model.stem,
             settings=settings,
+            shutdown_timeout=0.0,
         )
         engine.run(read_lines(sys.stdin.fileno()))
+    # GUIs kill engines that linger, and ending Python in order takes seconds on a busy machine. All
+    # that was said has been flushed.
+    logging.shutdown()
+    os._exit(0)

@@ -12,6 +12,8 @@ each other (``docs/decisions/004-kernel-cache.md``):
 
 import atexit
 import hashlib
+import logging
+import multiprocessing
 import os
 import shutil
 import stat
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -31,6 +34,11 @@ from numba import types
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/sparse/*.py")
 """Files with kernels and their constants: the cache directory's name has a hash of them."""
+
+logger = logging.getLogger(__name__)
+
+_TRIAL_BYTES: Final = 1 << 16
+"""Bytes that are written to see whether a directory can hold a cache."""
 
 _MAX_CACHES: Final = 8
 """Number of versions whose caches are kept, newest first."""
@@ -123,24 +131,52 @@ def cache_directory() -> Path:
     """Directory with the machine code of exactly these kernel sources; it exists and is writable.
 
     ``KEISEI_CACHE_DIR``, an absolute path, overrides the user's cache directory. If that can't be
-    written, a directory below the system's temporary one is used.
+    written, a directory below the system's temporary one is used, with what the other one holds,
+    and a line on stderr says so.
     """
     name = f"kernels-{_sources_hash()}{'-boundscheck' if numba.config.BOUNDSCHECK else ''}"
+    problem, refused = "", None
     for find_root in (_user_cache, _private_temporary, _fresh_temporary):
+        directory = None
         try:
             directory = find_root() / name
             directory.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=directory):
-                pass
+            with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+                file.write(bytes(_TRIAL_BYTES))  # a full disk has room for an empty file
             os.utime(directory)  # pruning goes by the time of last use
-        except OSError:
+        except OSError as error:
+            problem, refused = problem or str(error), refused or directory
             continue
+        if problem:
+            _copy_cache(refused, directory)
+            _announce(directory, problem, is_lasting=find_root is not _fresh_temporary)
         _prune(directory)
         return directory
     raise OSError(
         "neither the user's cache directory nor the temporary one can be written; "
         "set KEISEI_CACHE_DIR to a directory that can"
     )
+
+
+def _copy_cache(source: Path | None, target: Path) -> None:
+    """Copy what a cache holds that can be read but not written: it need not be compiled again."""
+    if source is not None and source.is_dir() and not any(target.iterdir()):
+        # Some files are better than none: what is missing is compiled.
+        with suppress(OSError, shutil.Error):
+            shutil.copytree(source, target, dirs_exist_ok=True)
+
+
+def _announce(directory: Path, problem: str, *, is_lasting: bool) -> None:
+    """Say where machine code goes instead, once per command: not in worker processes."""
+    if multiprocessing.parent_process() is None:
+        effect = "" if is_lasting else ", so that each start compiles for a minute"
+        logger.warning(
+            "compiled kernels cannot be cached (%s): using %s instead%s; "
+            "set KEISEI_CACHE_DIR to a directory that can be written",
+            problem,
+            directory,
+            effect,
+        )
 
 
 def _user_cache() -> Path:

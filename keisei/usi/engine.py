@@ -20,12 +20,12 @@ from keisei.network.loading import LoadedNetwork
 from keisei.usi.limits import Job, SearchLimits, parse_go
 from keisei.usi.options import OptionError, Settings
 from keisei.usi.thinker import Thinker
-from keisei.usi.usi_io import UsiWriter, quoted
+from keisei.usi.usi_io import MAX_LINE_BYTES, TooLongLine, UsiWriter, quoted
 
 logger = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT: Final = 2.0
-"""Seconds to wait for the search thread at the end; loading a network can't be interrupted."""
+"""Default seconds to wait for the search thread; loading a network can't be interrupted."""
 
 Task = Callable[[], None]
 
@@ -40,6 +40,7 @@ class Engine:
         *,
         name: str = "",
         settings: Settings | None = None,
+        shutdown_timeout: float = SHUTDOWN_TIMEOUT,
     ) -> None:
         """Create an engine.
 
@@ -48,8 +49,10 @@ class Engine:
             writer: where replies go.
             name: name of the network, for the GUI's list of engines.
             settings: defaults of the options.
+            shutdown_timeout: seconds to wait for the search thread at the end.
         """
         self._writer = writer
+        self._shutdown_timeout = shutdown_timeout
         self._name = f"Keisei {__version__} {name}".strip()
         self._defaults = settings or Settings()
         self._settings = self._defaults
@@ -82,7 +85,7 @@ class Engine:
         """Handle the lines of the GUI until ``quit`` or the end of the lines.
 
         At the end of the lines, searches that end by themselves are finished; ``quit`` abandons
-        them.
+        them. Without one, both end the engine at once, also while it loads the network.
 
         Raises:
             KeiseiError: The network can't be loaded.
@@ -99,6 +102,8 @@ class Engine:
                 if isinstance(event, BaseException):
                     raise event
                 if event is None:
+                    if not self._jobs and not self._pending_readyok:
+                        break
                     self._finish()
                 elif not self._handle(event):
                     break
@@ -106,7 +111,7 @@ class Engine:
             for job in list(self._jobs):
                 job.abandon()
             self._tasks.put(None)
-            search.join(SHUTDOWN_TIMEOUT)
+            search.join(self._shutdown_timeout)
 
     # ---- reader thread ----
 
@@ -126,6 +131,11 @@ class Engine:
         """Handle a line; return False for ``quit``."""
         logger.debug("< %s", line)
         command, _, rest = line.strip().partition(" ")
+        if isinstance(line, TooLongLine):
+            self._writer.send_info(f"ignored a line of more than {MAX_LINE_BYTES} bytes: {line!r}")
+            if command == "position":  # the old one is not what the next search is about
+                self._tasks.put(self._thinker.forget_position)
+            return True
         if command == "quit":
             return False
         if command in self._commands:
@@ -168,13 +178,14 @@ class Engine:
                     self._writer.send(self._pending_readyok.pop())
 
     def _set_option(self, rest: str) -> None:
-        arguments = rest.split(maxsplit=1)
-        if len(arguments) < 2 or arguments[0] != "name":
+        words = rest.split()
+        if len(words) < 2 or words[0] != "name":
             self._writer.send_info(f"setoption {quoted(rest)}: expected name NAME value VALUE")
             return
-        name, _, value = arguments[1].partition(" value ")
+        end = words.index("value", 2) if "value" in words[2:] else len(words)
+        name, value = " ".join(words[1:end]), " ".join(words[end + 1 :])
         try:
-            self._settings = self._settings.with_option(name.strip(), value.strip())
+            self._settings = self._settings.with_option(name, value)
         except OptionError as error:
             self._writer.send_info(str(error))
 

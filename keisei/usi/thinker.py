@@ -137,6 +137,10 @@ class Thinker:
             self._search.clear()
         self._solver.clear()
 
+    def forget_position(self) -> None:
+        """Have no position, so that the next search is refused."""
+        self._game = None
+
     def set_position(self, text: str) -> None:
         """Set the position from the arguments of ``position``; there is none after an error."""
         self._game = None
@@ -334,15 +338,16 @@ class Thinker:
     def _report(self, lines: list[PrincipalVariation], job: Job, done: int) -> None:
         assert self._game is not None
         seconds = max(time.monotonic() - job.arrival, 1e-3)
+        # Where nothing was searched, the tree is one of an earlier move.
+        deepest, full = (self._search.max_depth, self._search.permille_full) if done else (0, 0)
         for number, line in enumerate(lines, 1):
             moves = " ".join(_moves_of(self._game, line))
             several = f" multipv {number}" if job.settings.multipv > 1 else ""
             self._writer.send(
                 f"info depth {max(1, len(line.actions))} "
-                f"seldepth {max(1, len(line.actions), self._search.max_depth)}{several} "
+                f"seldepth {max(1, len(line.actions), deepest)}{several} "
                 f"score {score_of(line)} nodes {done} nps {round(done / seconds)} "
-                f"hashfull {self._search.permille_full} time {round(1000 * seconds)}"
-                + (f" pv {moves}" if moves else "")
+                f"hashfull {full} time {round(1000 * seconds)}" + (f" pv {moves}" if moves else "")
             )
 
 

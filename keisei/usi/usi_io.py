@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Final, Protocol
@@ -12,27 +13,43 @@ from keisei.search.mcts import PrincipalVariation
 logger = logging.getLogger(__name__)
 
 MAX_LINE_BYTES: Final = 1 << 20
-"""Longer lines are dropped. A game of 20,000 plies has 120,000 bytes."""
+"""Longer lines are refused. A game of 20,000 plies has 120,000 bytes."""
 
 _CHUNK_BYTES: Final = 1 << 16
+_LINE_ENDS: Final = re.compile(rb"[\r\n]")
+
+
+class TooLongLine(str):
+    """The beginning of a line of more than `MAX_LINE_BYTES`, whose rest was dropped."""
+
+    __slots__ = ()
 
 
 def read_lines(descriptor: int) -> Iterator[str]:
     """Yield the lines that arrive at a file descriptor, each as soon as it is complete.
 
-    `sys.stdin` cannot be used: a thread that waits for it keeps Python from exiting.
+    A line ends with LF, CR or both; after CR LF there is an empty line. `sys.stdin` cannot be used:
+    a thread that waits for it keeps Python from exiting.
     """
     rest, is_too_long = b"", False
     while chunk := os.read(descriptor, _CHUNK_BYTES):
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, rest = _LINE_ENDS.split(rest + chunk)
         for line in lines:
-            if not is_too_long and len(line) <= MAX_LINE_BYTES:
-                yield line.decode("utf-8", "replace")
+            if not is_too_long:
+                yield _text(line)
             is_too_long = False
         if len(rest) > MAX_LINE_BYTES:
+            if not is_too_long:
+                yield _text(rest)
             rest, is_too_long = b"", True
     if rest and not is_too_long:
-        yield rest.decode("utf-8", "replace")
+        yield _text(rest)
+
+
+def _text(line: bytes) -> str:
+    if len(line) <= MAX_LINE_BYTES:
+        return line.decode("utf-8", "replace")
+    return TooLongLine(line[:MAX_QUOTE_LENGTH].decode("utf-8", "replace"))
 
 
 CENTIPAWN_SCALE: Final = 600.0

@@ -1,13 +1,16 @@
 """The kernel decorators: the cache directory, and when machine code is compiled again."""
 
 import ast
+import io
 import os
 import re
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -114,6 +117,48 @@ def test_an_unwritable_cache_falls_back_to_the_temporary_directory(
     monkeypatch.setattr("tempfile.gettempdir", lambda: os.environ["KEISEI_CACHE_DIR"])
     with pytest.raises(OSError, match="can be written"):
         find_cache()
+
+
+@posix_only
+def test_a_cache_elsewhere_is_announced(
+    find_cache: FindCache, temporary: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = find_cache()
+    (line,) = caplog.messages
+    assert line.startswith("compiled kernels cannot be cached (")
+    assert f": using {directory} instead; set KEISEI_CACHE_DIR to a directory" in line
+    caplog.clear()
+    (temporary / f"keisei-cache-{os.geteuid()}").rename(temporary / "mine")
+    (temporary / f"keisei-cache-{os.geteuid()}").write_text("not a directory")
+    find_cache()
+    assert "so that each start compiles for a minute" in caplog.text
+
+
+@pytest.mark.parametrize("reason", ["read-only", "full"])
+def test_what_a_cache_holds_that_cannot_be_written_is_copied(
+    reason: str, find_cache: FindCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KEISEI_CACHE_DIR", str(tmp_path / "cache"))
+    first = find_cache()
+    (first / "folder").mkdir()
+    (first / "folder" / "kernel.nbc").write_bytes(b"machine code")
+    create = tempfile.TemporaryFile
+
+    def refuse(*_: object, dir: Path, **settings: Any) -> Any:
+        if dir != first:
+            return create(dir=dir, **settings)
+        if reason == "read-only":
+            raise PermissionError("it is read-only")
+        return io.FileIO("/dev/full", "w")
+
+    if reason == "full" and not Path("/dev/full").exists():
+        pytest.skip("needs a disk that is always full")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    second = find_cache()
+    assert second.is_relative_to(tmp_path / "temporary")
+    assert (second / "folder" / "kernel.nbc").read_bytes() == b"machine code"
 
 
 @posix_only

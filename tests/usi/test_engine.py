@@ -1,9 +1,10 @@
 """The engine as GUIs drive it: every ``go`` has one answer, a legal one, at the right moment."""
 
+import os
 import random
 import re
 import time
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
@@ -19,7 +20,7 @@ from keisei.usi import thinker
 from keisei.usi.engine import Engine
 from keisei.usi.options import Settings
 from keisei.usi.thinker import MATE_SLICE
-from keisei.usi.usi_io import UsiWriter
+from keisei.usi.usi_io import TooLongLine, UsiWriter, read_lines
 from tests.usi.gui import ANSWERS, Gui, MaterialPredictor, _LineQueue
 
 MATE_IN_THREE = "position sfen 3sks3/9/4+P4/9/9/9/9/9/4K4 b 2G2r2b2g2s4n4l17p 1"
@@ -432,6 +433,76 @@ def test_too_little_memory_for_anything_ends_the_engine_with_its_reason(
     gui.send("isready")
     with pytest.raises(KeiseiError, match="not enough memory for a tree of 256 MB"):
         gui.end()
+
+
+# ---- lines ----
+
+
+def lines_of(data: bytes) -> list[str]:
+    """The lines that arrive when a GUI writes `data`."""
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writer, "wb") as file:
+            file.write(data)
+
+    thread = Thread(target=write)
+    thread.start()
+    try:
+        return list(read_lines(reader))
+    finally:
+        thread.join()
+        os.close(reader)
+
+
+def test_lines_end_with_lf_or_cr_or_both() -> None:
+    assert [line for line in lines_of(b"usi\nisready\rgo\r\nquit") if line] == [
+        "usi", "isready", "go", "quit",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_a_line_that_is_too_long_is_named(end: bytes) -> None:
+    long = b"position startpos moves" + b" 7g7f" * 250_000
+    first, *rest = lines_of(long + end + b"go\n" * len(end))
+    assert isinstance(first, TooLongLine)
+    assert first.startswith("position startpos moves 7g7f")
+    assert [line for line in rest if line] == ["go"] * len(end)
+
+
+def test_the_position_before_a_line_that_is_too_long_is_not_played() -> None:
+    with Gui() as gui:
+        gui.send("position startpos", TooLongLine("position startpos moves 7g7f"), "go nodes 5")
+        lines = gui.until("bestmove")
+    assert lines[-1] == "bestmove resign"
+    assert any("ignored a line of more than 1048576 bytes" in line for line in lines)
+    assert any("there is no legal position" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("name Threads value", "option Threads is ''"),
+        ("name Threads", "option Threads is ''"),
+        ("name No Such Thing value 3", "unknown option 'No Such Thing'"),
+        ("name value value 3", "unknown option 'value'"),
+        ("value 3", "expected name NAME value VALUE"),
+    ],
+)
+def test_options_are_blamed_by_their_names(arguments: str, message: str) -> None:
+    with Gui() as gui:
+        gui.send(f"setoption {arguments}")
+        assert message in gui.next()
+
+
+def test_an_answer_without_a_search_tells_nothing_of_the_last_one() -> None:
+    with Gui() as gui:
+        gui.best_move("position startpos", "go nodes 300")
+        gui.send("position sfen 4k4/9/4P4/9/9/9/9/9/4K4 b G2r2b3g4s4n4l17p 1", "go nodes 300")
+        info = gui.until("bestmove")[-2]
+    assert "depth 1 seldepth 1 " in info
+    assert " nodes 0 " in info
+    assert " hashfull 0 " in info
 
 
 # ---- garbage ----

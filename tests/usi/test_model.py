@@ -1,10 +1,12 @@
 """The engine itself needs no torch; networks come out of runs, and mistakes are explained."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import keisei
@@ -160,3 +162,25 @@ def test_mistakes_end_the_command_with_a_message(run: Path, tmp_path: Path) -> N
         assert done.stdout == b"", "it fails before the first line"
         assert message in done.stderr.decode()
         assert "Traceback" not in done.stderr.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="measures what Unix knows of a process")
+@pytest.mark.parametrize("last", [b"quit\n", b""])
+def test_the_process_leaves_at_once(last: bytes, run: Path) -> None:
+    """GUIs kill engines that linger; on a busy machine each CPU second takes many."""
+    command = [sys.executable, "-m", "keisei", "usi", str(run)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"usi\n")
+        process.stdin.flush()
+        while process.stdout.readline() != b"usiok\n":
+            pass
+        times = psutil.Process(process.pid).cpu_times()
+        process.stdin.write(last)  # while it loads the network
+        process.stdin.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_utime + usage.ru_stime - times.user - times.system < 0.5
