@@ -39,6 +39,7 @@ from keisei.shogi.packed import (
     legal_from_packed,
     mirror_packed,
     pack_game,
+    scale_plies,
     unpack_diagram,
 )
 from keisei.shogi.perft import perft
@@ -81,6 +82,7 @@ def _perft() -> None:
 def _packed() -> None:
     packed = pack_game(ShogiGame())
     mirror_packed(packed, packed)
+    scale_plies(packed, 256)
     unpack_diagram(packed[0])
     legal, counts = np.zeros((1, MAX_LEGAL_MOVES), np.uint16), np.zeros(1, np.int32)
     legal_from_packed(packed, legal, counts, new_positions(2), 0, 1)

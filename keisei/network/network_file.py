@@ -114,6 +114,9 @@ class NetworkFacts(BaseModel):
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)]
     """Ply at which games are drawn in the evaluations of its run."""
 
+    trained_ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = 512
+    """Ply at which the games of its training were drawn, towards which the network counts plies."""
+
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse metadata.
@@ -148,7 +151,11 @@ class NetworkFacts(BaseModel):
         evaluation = self.model_dump(include={"temperature", "mate_plies", "ply_limit"})
         try:
             config = AppConfig.model_validate(
-                {"model": {"type": self.type} | sizes | rows, "evaluation": evaluation}
+                {
+                    "env": {"ply_limit": self.trained_ply_limit},
+                    "model": {"type": self.type} | sizes | rows,
+                    "evaluation": evaluation,
+                }
             )
         except ValidationError as error:
             raise NetworkFileError(f"damaged metadata: {_first_problem(error)}") from None
@@ -222,6 +229,7 @@ def network_facts(network: "StoredNetwork", weights_sha256: str) -> NetworkFacts
         temperature=usual.temperature,
         mate_plies=usual.mate_plies,
         ply_limit=usual.ply_limit,
+        trained_ply_limit=network.config.env.ply_limit,
     )
 
 

@@ -123,7 +123,9 @@ class PPOAgent(PPOLearner):
 
         if config.ppo.ema_decay > 0.0:
             self.average = copy.deepcopy(self.model).requires_grad_(False)
-        self.network = TorchPredictor(self.model, compute, spec, self.stopwatch)
+        self.network = TorchPredictor(
+            self.model, compute, spec, self.stopwatch, ply_limit=config.env.ply_limit
+        )
         is_cpu = compute.device.type == "cpu"
         self._begin_minibatches(
             MinibatchSizer(
@@ -138,7 +140,8 @@ class PPOAgent(PPOLearner):
     def evaluation_network(self) -> TorchPredictor:
         """The network to evaluate: with the averaged weights if there are any."""
         best = self.average if self.average is not None else self.model
-        return TorchPredictor(best, self.compute, self.spec)
+        ply_limit = self.network.ply_limit
+        return TorchPredictor(best, self.compute, self.spec, ply_limit=ply_limit)
 
     @property
     def fingerprint(self) -> int:

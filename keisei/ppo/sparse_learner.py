@@ -88,6 +88,7 @@ def make_learner(
         feature_spec(config.env.input_features),
         threads=learner_threads(config, ranks, on_cpu=True),
         seed=seed,
+        ply_limit=config.env.ply_limit,
     )
     logger.info("learning on the CPU in float32 with %d threads", network.threads)
     return SparseLearner(config, network, random, ranks)

@@ -36,6 +36,7 @@ from keisei.search.simulation import (
 from keisei.search.spin_lock import acquire, give_way, release, yield_address
 from keisei.search.trees import ROOT, UNPROVEN, Simulations, Trees
 from keisei.shogi.jit import int64, jit, jit_inner
+from keisei.shogi.packed import scale_ply
 from keisei.shogi.position import Array, Records
 from keisei.shogi.threads import RangePool
 from keisei.shogi.vector_kernels import Games, advance
@@ -50,6 +51,7 @@ class SparseLeaves(NamedTuple):
     position_plugins: npt.NDArray[np.int32]  # [0]
     move_plugins: npt.NDArray[np.int32]  # [593, 0]
     yield_address: int
+    ply_limit: int  # of the network's training; 0: any
 
     @classmethod
     def of(cls, network: SparseNetwork) -> "SparseLeaves":
@@ -61,6 +63,7 @@ class SparseLeaves(NamedTuple):
             np.zeros(0, dtype=np.int32),
             np.zeros((MAX_LEGAL_MOVES, 0), dtype=np.int32),
             yield_address(),
+            network.ply_limit,
         )
 
 
@@ -148,6 +151,8 @@ def _evaluate(games: Games, slot: int, leaves: SparseLeaves, count: int) -> floa
     With a `count` of 0 the policy is left out.
     """
     packed = games.packed[slot]
+    if leaves.ply_limit > 0:
+        scale_ply(packed, leaves.ply_limit)
     write_rows(
         games.positions[slot],
         packed,

@@ -22,7 +22,7 @@ from keisei.constants import (
 )
 from keisei.errors import KeiseiError
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.jit import int64, jit
+from keisei.shogi.jit import int64, jit, jit_inner
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import (
     FIRST_ENEMY_CODE,
@@ -229,6 +229,25 @@ def legal_from_packed(
         counts[index] = number
 
 
+@jit_inner
+def scale_ply(packed: Record, ply_limit: int) -> None:
+    """Count the plies of a position towards the ply limit of a network's training.
+
+    The network has learned what a ply means below that limit, and that the last quarter of the way
+    ends in a draw. A game with another limit enters that quarter only where its own end is as near.
+    """
+    left = max(int64(packed.ply_limit) - int64(packed.ply), 0)
+    packed.ply = min(int64(packed.ply), ply_limit - min(ply_limit // 4, left))
+    packed.ply_limit = ply_limit
+
+
+@jit
+def scale_plies(packed: Records, ply_limit: int) -> None:
+    """Call `scale_ply` for all positions."""
+    for index in range(len(packed)):
+        scale_ply(packed[index], ply_limit)
+
+
 def require_valid(packed: Records) -> None:
     """Raise `DamagedPositionError` for packed positions of a wrong dtype or with invalid codes."""
     if packed.dtype != PACKED:
@@ -251,6 +270,14 @@ class Positions(NamedTuple):
 
     legal_counts: npt.NDArray[np.int32]
     """``[B]``: the number of legal actions; `M` is the largest of them."""
+
+    def as_trained(self, ply_limit: int) -> "Positions":
+        """Return the positions as a network knows them whose games had this ply limit; 0: any."""
+        if not ply_limit or (self.packed.ply_limit == ply_limit).all():
+            return self
+        packed = self.packed.copy()
+        scale_plies(packed, ply_limit)
+        return self._replace(packed=packed)
 
     def take(self, rows: npt.NDArray[np.int64] | slice) -> "Positions":
         """Select positions by their indices."""

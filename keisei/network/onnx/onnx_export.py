@@ -60,6 +60,7 @@ def export_onnx(network: StoredNetwork) -> bytes:
         temperature=network.config.evaluation.temperature,
         mate_plies=network.config.evaluation.mate_plies,
         ply_limit=network.config.evaluation.ply_limit,
+        trained_ply_limit=network.config.env.ply_limit,
     )
     onnx.helper.set_model_props(proto, facts.as_metadata())
     proto.producer_name, proto.producer_version = "keisei", __version__

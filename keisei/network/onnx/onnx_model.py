@@ -95,7 +95,10 @@ class OnnxFacts(BaseModel):
     """Mates of up to this many plies are played by rule in the evaluations of its run."""
 
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)]
-    """Ply at which games are drawn in the evaluations of its run; an input of the network."""
+    """Ply at which games are drawn in the evaluations of its run."""
+
+    trained_ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = 512
+    """Ply at which the games of its training were drawn, towards which the network counts plies."""
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, str]) -> Self:
@@ -170,7 +173,7 @@ class OnnxModel:
 
     def predict(self, positions: Positions) -> Prediction:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
-        packed, legal_actions, legal_counts = positions
+        packed, legal_actions, legal_counts = positions.as_trained(self.facts.trained_ply_limit)
         width = padded_width(legal_counts, legal_actions.shape[1])
         planes = self.spec.encode(packed)
         log_probs = np.empty((len(packed), width), dtype=np.float32)

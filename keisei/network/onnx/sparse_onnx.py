@@ -123,7 +123,8 @@ class SparseOnnxModel:
 
     def run(self, positions: Positions) -> list[npt.NDArray[np.float32]]:
         """Run the file on all positions at once; return log-probabilities and values."""
-        inputs = row_inputs(positions, self.position_spec, self.move_spec)
+        known = positions.as_trained(self.facts.trained_ply_limit)
+        inputs = row_inputs(known, self.position_spec, self.move_spec)
         outputs: list[npt.NDArray[np.float32]] = self._session.run([LOG_PROBS, VALUE], inputs)
         return outputs
 
@@ -279,7 +280,13 @@ def _with_zero_row(table: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 def _require_same_predictions(model: SparseOnnxModel, network: StoredNetwork) -> None:
     """Compare the file with the kernels on some positions."""
-    kernels = SparseNetwork.new(network.config.model, network.spec, threads=1, seed=0)
+    kernels = SparseNetwork.new(
+        network.config.model,
+        network.spec,
+        threads=1,
+        seed=0,
+        ply_limit=network.config.env.ply_limit,
+    )
     kernels.load_weights(network.weights)
     positions = VectorShogi(_COMPARED_GAMES, network.spec, opening_plies=_COMPARED_PLIES).observe()
     exported, own = model.predict(positions), kernels.predict(positions)

@@ -39,6 +39,7 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "SparseNetwork":
         feature_spec(config.env.input_features),
         threads=device.threads or usable_cpus(),
         seed=0,
+        ply_limit=config.env.ply_limit,
     )
 
 
@@ -72,6 +73,7 @@ class SparseNetwork:
         *,
         threads: int = 1,
         stopwatch: Stopwatch | None = None,
+        ply_limit: int = 0,
     ) -> None:
         """Make a network.
 
@@ -82,24 +84,32 @@ class SparseNetwork:
             spec: planes, which the network does not read: observations of its games have them.
             threads: threads that predict.
             stopwatch: runs while it predicts.
+            ply_limit: that of the games it is trained on; 0: that of each game is taken for it.
         """
         self.arrays = arrays
         self.position_spec = position_spec
         self.move_spec = move_spec
         self.spec = spec
         self.stopwatch = stopwatch or Stopwatch()
+        self.ply_limit = ply_limit
         self.rows = Rows.of(position_spec, move_spec)
         self._pool = RangePool(threads, MIN_RANGE)
         self._workspaces = [self.new_workspace()]
 
     @classmethod
     def new(
-        cls, model: ModelConfig, spec: FeatureSpec, *, threads: int, seed: int
+        cls,
+        model: ModelConfig,
+        spec: FeatureSpec,
+        *,
+        threads: int,
+        seed: int,
+        ply_limit: int = 0,
     ) -> "SparseNetwork":
         """Make a network with random weights."""
         position_spec, move_spec = sparse_specs(model)
         arrays = initial_weights(model, position_spec.num_rows, move_spec.num_rows, seed)
-        return cls(arrays, position_spec, move_spec, spec, threads=threads)
+        return cls(arrays, position_spec, move_spec, spec, threads=threads, ply_limit=ply_limit)
 
     @property
     def threads(self) -> int:
@@ -154,11 +164,12 @@ class SparseNetwork:
             self.spec,
             threads=self.threads,
             stopwatch=self.stopwatch,
+            ply_limit=self.ply_limit,
         )
 
     def predict(self, positions: Positions) -> Prediction:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
-        packed, legal_actions, legal_counts = positions
+        packed, legal_actions, legal_counts = positions.as_trained(self.ply_limit)
         require_valid(packed)
         width = padded_width(legal_counts, min(legal_actions.shape[1], MAX_LEGAL_MOVES))
         if legal_counts.max() > width:

@@ -27,7 +27,7 @@ def make_network(config: AppConfig, device: DeviceConfig) -> "TorchPredictor":
     spec = feature_spec(config.env.input_features)
     compute = choose_compute(device)
     model = compute.prepare(build_model(config.model, spec)).eval()
-    return TorchPredictor(compute.compiled(model), compute, spec)
+    return TorchPredictor(compute.compiled(model), compute, spec, ply_limit=config.env.ply_limit)
 
 
 class TorchPredictor:
@@ -39,12 +39,17 @@ class TorchPredictor:
         compute: Compute,
         spec: FeatureSpec,
         stopwatch: Stopwatch | None = None,
+        *,
+        ply_limit: int = 0,
     ) -> None:
         self.model = model
         self.compute = compute
         self.spec = spec
         self.stopwatch = stopwatch or Stopwatch()
         """Runs while the tower computes; encoding planes is not counted."""
+
+        self.ply_limit = ply_limit
+        """That of the games it is trained on; 0: that of each game is taken for it."""
 
         self._planes = np.empty((0, *spec.shape), dtype=np.float32)
 
@@ -73,11 +78,11 @@ class TorchPredictor:
     def copy(self) -> Self:
         """Copy the tower with its weights; the copy is not compiled and has no gradients."""
         model = copy.deepcopy(self.model).requires_grad_(False)
-        return type(self)(model, self.compute, self.spec, self.stopwatch)
+        return type(self)(model, self.compute, self.spec, self.stopwatch, ply_limit=self.ply_limit)
 
     def predict(self, positions: Positions) -> Prediction:
         """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
-        packed, legal_actions, legal_counts = positions
+        packed, legal_actions, legal_counts = positions.as_trained(self.ply_limit)
         batch = len(packed)
         width = padded_width(legal_counts, legal_actions.shape[1])
         log_probs = np.empty((batch, width), dtype=np.float32)
