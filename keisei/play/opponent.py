@@ -71,6 +71,14 @@ class Opponent:
             return Ending.ILLEGAL_MOVE if legal_index == BROKE_RULES else Ending.ERROR
         return _ACTIONS.move(int(env.legal_actions[0, legal_index]), game.turn)
 
+    def warm_up(self) -> None:
+        """Let a network choose a move that is not played: its kernels are compiled and loaded."""
+        if self.predictor is None:
+            return
+        env = VectorShogi.from_games([ShogiGame()], declaration=DeclarationRule.OFF)
+        with self._lock:
+            self._player.choose(env, np.array([0]), np.random.default_rng(0))
+
     def analyze(self, game: ShogiGame) -> PositionAnalysis | None:
         """Return its network's analysis of the position; None if it has no network."""
         predictor = self.predictor

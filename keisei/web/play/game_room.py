@@ -9,7 +9,9 @@ stopped while the game is paused or its network loads.
 import asyncio
 import logging
 import secrets
+from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -98,6 +100,8 @@ class GameRoom:
         self._entries: dict[str, CatalogueEntry] = {}
         self._opponents: dict[tuple[str, PlayerChoice], Opponent] = {}
         self._loading: set[str] = set()
+        self._prepared: set[tuple[str, PlayerChoice]] = set()
+        self._role_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._reviewer: tuple[Opponent, Reviewer] | None = None
         self._analysed: tuple[GameSession, int, str] | None = None
         self._kept: tuple[GameSession, int] | None = None
@@ -293,6 +297,7 @@ class GameRoom:
         self._pages.clear()
         self._resume()
         opponents, self._opponents = list(self._opponents.values()), {}
+        self._prepared.clear()
         self._reviewer = self._analysed = None
         for opponent in opponents:
             await asyncio.to_thread(opponent.close)
@@ -327,6 +332,7 @@ class GameRoom:
             return
         for work, is_wanted in (
             (self._play, not session.is_persons_turn),
+            (self._prepare, session.is_persons_turn),
             (self._analyse, self.analyst is not None),
             (self._keep, self.saved is not None),
         ):
@@ -378,7 +384,7 @@ class GameRoom:
         """Return the move of a side's computer player, or how it ends the game."""
         game = self.session.game.copy()  # a new game may have begun when the player has loaded
         player = self.setup.players[color]
-        opponent = self._opponents.get((color.name, player)) or await self._load(color.name, player)
+        opponent = await self._opponent(color.name, player)
         answer, _ = await asyncio.gather(
             asyncio.to_thread(opponent.choose, game),
             asyncio.sleep(0.0 if self.session.people else self._pace),
@@ -396,6 +402,25 @@ class GameRoom:
         if is_looking_back:
             session.go_to(cursor)
         self._changed()
+
+    async def _prepare(self) -> None:
+        """Load the computer players while people think about their first move.
+
+        A player that cannot be loaded is reported at its turn, when it is tried again.
+        """
+        for color, player in self.setup.players.items():
+            wanted = color.name, player
+            if player.key is None or wanted in self._prepared or not self._pages:
+                continue
+            self._prepared.add(wanted)
+            with suppress(KeiseiError):
+                opponent = await self._opponent(*wanted)
+                await asyncio.to_thread(opponent.warm_up)
+
+    async def _opponent(self, role: str, player: PlayerChoice) -> "Opponent":
+        """Return the player of a role, loaded if it is not yet."""
+        async with self._role_locks[role]:
+            return self._opponents.get((role, player)) or await self._load(role, player)
 
     async def _load(self, role: str, player: PlayerChoice) -> "Opponent":
         """Load a player in a thread, in place of the one that had the role before."""
@@ -454,9 +479,7 @@ class GameRoom:
                 return
             player = PlayerChoice(self.analyst)
             try:
-                opponent = self._opponents.get((_ANALYST, player)) or await self._load(
-                    _ANALYST, player
-                )
+                opponent = await self._opponent(_ANALYST, player)
                 analyses = await asyncio.to_thread(
                     self._reviewer_of(opponent).review, self.session.game.copy()
                 )

@@ -12,6 +12,7 @@ from keisei.checkpoints.rotation import list_checkpoints
 from keisei.constants import BUILTIN
 from keisei.errors import KeiseiError
 from keisei.levels import DEFAULT_LEVEL
+from keisei.play.opponent import Opponent
 from keisei.play.saved_games import SavedGames
 from keisei.play.session import End, GameSession
 from keisei.play.transfer import read_session
@@ -620,3 +621,50 @@ def test_a_wrong_name_gets_a_hint(runs: Path, monkeypatch: pytest.MonkeyPatch) -
     for spec, hint in (("tinny", "tiny"), ("gredy", "greedy"), ("builtn:level=4", "builtin")):
         with pytest.raises(KeiseiError, match=rf"; did you mean {hint}\?"):
             require_existing(spec)
+
+
+def test_players_are_loaded_while_a_person_thinks(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warmed: list[str] = []
+    monkeypatch.setattr(Opponent, "warm_up", lambda opponent: warmed.append(opponent.name))
+    loaded: list[str] = []
+    load = Opponent.from_spec
+
+    def note(spec: str, **options: Any) -> Opponent:
+        loaded.append(spec)
+        return load(spec, **options)
+
+    monkeypatch.setattr(Opponent, "from_spec", note)
+
+    async def story() -> None:
+        room = GameRoom(catalogue, GameSetup(white=PlayerChoice("bots", 1)))
+        room.attach(lambda: None)
+        await room.settled()
+        assert (loaded, warmed, room.session.length) == (["greedy"], ["greedy"], 0)
+        room.move("7g7f")
+        await room.settled()
+        assert (loaded, room.session.length) == (["greedy"], 2), "once"
+        room.change_player(Color.WHITE, PlayerChoice("bots", 0))
+        await room.settled()
+        assert loaded == ["greedy", "random"]
+        await room.close()
+
+    asyncio.run(story())
+
+
+def test_a_player_that_cannot_be_loaded_is_reported_at_its_turn(runs: Path, tmp_path: Path) -> None:
+    async def story() -> None:
+        shutil.copytree(runs / "tiny", tmp_path / "tiny")
+        catalogue = Catalogue(tmp_path)
+        room = GameRoom(catalogue, GameSetup(white=PlayerChoice("run:tiny")))
+        shutil.rmtree(tmp_path / "tiny")
+        room.attach(lambda: None)
+        await room.settled()
+        assert room.problem == ""
+        room.move("7g7f")
+        await room.settled()
+        assert "tiny" in room.problem
+        await room.close()
+
+    asyncio.run(story())
