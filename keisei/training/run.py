@@ -27,7 +27,7 @@ from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_lau
 from keisei.run_files import CHECKPOINTS, CONFIG, MILESTONES, REPORT
 from keisei.system import InterruptFlag, remove_temporaries
 from keisei.training.resume import Changes, changed_settings, changes_since, require_changeable
-from keisei.training.trackers import make_trackers
+from keisei.training.trackers import make_trackers, require_trackers
 from keisei.training.trainer import Trainer
 from keisei.training.writers import (
     HeartbeatWriter,
@@ -114,6 +114,7 @@ def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
     """Create the directory of a new run and train in it."""
     learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
+    require_trackers(config)
     with _joined(config) as ranks:
         name = ranks.broadcast(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
         run_directory = Path(config.run.root) / name
@@ -152,6 +153,7 @@ def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False)
     )
     learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
+    require_trackers(config)
     with _joined(config) as ranks:
         return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
 

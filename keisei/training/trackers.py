@@ -198,6 +198,17 @@ def make_trackers(config: AppConfig, run_directory: Path) -> list[Callback]:
     ]
 
 
+def require_trackers(config: AppConfig) -> None:
+    """Raise `KeiseiError` if a tracker of the settings lacks a package or an API key."""
+    if config.logging.wandb == "off":
+        return
+    from keisei.training.wandb_tracker import import_wandb, require_key
+
+    wandb = import_wandb()
+    if config.logging.wandb == "online":
+        require_key(wandb)
+
+
 def _wandb_tracker(config: AppConfig, run_directory: Path) -> Callback:
     if config.logging.wandb == "off":
         return NullTracker()

@@ -6,6 +6,7 @@ for them only up to a timeout. The package ``wandb`` is an argument, so that tes
 
 import logging
 import math
+import os
 import secrets
 import threading
 import time
@@ -47,6 +48,15 @@ def import_wandb() -> Any:
             'python -m pip install "keisei[wandb]"; or set logging.wandb to off'
         ) from error
     return wandb
+
+
+def require_key(wandb: Any) -> None:
+    """Raise `KeiseiError` if there is no API key; wandb would ask for one in the middle of a run."""
+    if not (os.environ.get("WANDB_API_KEY") or wandb.api.api_key):
+        raise KeiseiError(
+            "logging.wandb=online needs an API key: run `wandb login` or set WANDB_API_KEY; or set "
+            "logging.wandb to offline"
+        )
 
 
 class WandbTracker(Callback):

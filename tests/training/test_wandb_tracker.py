@@ -1,10 +1,12 @@
 """Weights & Biases, played by a fake: what it receives, and what its failures do to a run."""
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -15,7 +17,11 @@ from keisei.callbacks import (
     StepEnd,
     TrainingEnd,
 )
+from keisei.errors import KeiseiError
+from keisei.training.run import start_run
+from keisei.training.trackers import require_trackers
 from keisei.training.wandb_tracker import UPLOAD_ATTEMPTS, NewestUpload, WandbTracker
+from tests.tiny import tiny_config
 from tests.training.fake_run import fake_config, fake_events, fake_start, progress_at
 
 
@@ -218,3 +224,31 @@ def test_the_real_package_takes_it_offline(tmp_path: Path, monkeypatch: pytest.M
             bus.emit(checkpoint(tmp_path, 5))
         bus.emit(event)
     assert list(tmp_path.glob("wandb/offline-run-*/*.wandb"))
+
+
+@pytest.mark.parametrize("key", [None, "", "0123456789"])
+@pytest.mark.parametrize("mode", ["online", "offline"])
+def test_a_missing_key_is_found_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None, mode: str
+) -> None:
+    wandb = SimpleNamespace(api=SimpleNamespace(api_key=key))
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    config = tiny_config(f"run.root={tmp_path}", f"logging.wandb={mode}")
+    if key or mode == "offline":
+        require_trackers(config)
+        return
+    with pytest.raises(KeiseiError, match="needs an API key: run `wandb login`"):
+        start_run(config)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("WANDB_API_KEY", "0123456789")
+    require_trackers(config)
+
+
+def test_a_missing_package_is_found_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(KeiseiError, match="package wandb, which is not installed"):
+        start_run(tiny_config(f"run.root={tmp_path}", "logging.wandb=offline"))
+    assert list(tmp_path.iterdir()) == []
