@@ -12,6 +12,7 @@ registered function that writes its planes for a whole batch; a `FeatureSpec` is
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -226,6 +227,9 @@ class FeatureSpec:
             first += len(feature.planes)
 
 
+PLUGIN_GROUP: Final = "keisei.features"
+"""Group of entry points: the name of a feature, and the module that registers it."""
+
 _CHUNK: Final = 64
 """Positions zeroed and written at a time: their planes stay in the processor's cache."""
 
@@ -293,6 +297,8 @@ def _bases() -> list[str]:
 
 def _parse_spec(name: str) -> FeatureSpec:
     base, *options = name.split("+")
+    for part in (base, *options):
+        _load_plugin(part)
     if base not in _bases():
         raise UnknownFeatureError(
             f"feature set {name!r}: it must start with one of {', '.join(_bases())}"
@@ -312,6 +318,17 @@ def _parse_spec(name: str) -> FeatureSpec:
             raise UnknownFeatureError(f"feature set {name!r}: {option!r} appears twice")
     chosen = [_features[option] for option in known if option in options]
     return FeatureSpec((_features[base], *chosen))
+
+
+def _load_plugin(name: str) -> None:
+    """Import the plug-in that registers a feature, if it is not there and a package has it."""
+    if name == _ALL or name in _features:
+        return
+    for entry in entry_points(group=PLUGIN_GROUP, name=name):
+        try:
+            entry.load()
+        except Exception as error:
+            raise UnknownFeatureError(f"plug-in {name!r} cannot be loaded: {error}") from error
 
 
 def _register_built_in_features() -> None:

@@ -51,7 +51,7 @@ def import_wandb() -> Any:
 
 
 def require_key(wandb: Any) -> None:
-    """Raise `KeiseiError` if there is no API key; wandb would ask for one in the middle of a run."""
+    """Raise `KeiseiError` if there is no API key, for which wandb would ask during the run."""
     if not (os.environ.get("WANDB_API_KEY") or wandb.api.api_key):
         raise KeiseiError(
             "logging.wandb=online needs an API key: run `wandb login` or set WANDB_API_KEY; or set "

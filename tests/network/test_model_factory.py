@@ -100,7 +100,8 @@ def test_a_type_is_one_registration(free_name: str) -> None:
     class Tiny(ActorCriticResTower):
         pass
 
-    assert registered_models() == ("sparse", "resnet", "transformer", free_name)
+    # Plug-ins that are installed here come last.
+    assert registered_models()[:4] == ("sparse", "resnet", "transformer", free_name)
     assert type(model_factory(free_name, 46, **SETTINGS)) is Tiny
     with pytest.raises(ValueError, match="already a model type 'tiny'"):
         register_model(free_name)(Tiny)

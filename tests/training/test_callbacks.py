@@ -134,7 +134,8 @@ def test_plugins_that_cannot_be_used_are_explained() -> None:
         load_plugin("wrong")
 
 
-def test_an_unknown_plugin_without_any_installed() -> None:
+def test_an_unknown_plugin_without_any_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "entry_points", lambda group: [])
     with pytest.raises(KeiseiError, match="installed: none"):
         load_plugin("anything")
 

@@ -1,0 +1,1 @@
+"""One plug-in for Keisei of each kind: planes, rows, a network, a callback."""
