@@ -9,16 +9,15 @@ from nicegui import events, ui
 
 from keisei.errors import KeiseiError
 from keisei.play.saved_games import SavedGame, SavedGames
-from keisei.play.session import End, GameSession
+from keisei.play.session import GameSession
 from keisei.play.transfer import MAX_GAME_BYTES, read_session
-from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.japanese import HANDICAPS
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
-from keisei.web.languages import mark, tr, trn
+from keisei.web.languages import mark, tr
 from keisei.web.play.catalogue import PERSON, Catalogue, CatalogueEntry, GameSetup, PlayerChoice
-from keisei.web.play.game_room import YOU, GameRoom
-from keisei.web.play.wording import end_text, entry_text, error_text, stop_text, strength_text
+from keisei.web.play.game_room import GameRoom
+from keisei.web.play.wording import entry_text, error_text, game_text, stop_text, strength_text
 from keisei.web.theme import toast
 
 _HANDICAPS: Final = {
@@ -294,7 +293,7 @@ def open_dialog(show: Callable[[GameSession], bool]) -> None:
         _buttons(box, tr("Open"), read_pasted)
 
 
-def games_dialog(saved: SavedGames, reopen: Callable[[SavedGame], bool]) -> None:
+def games_dialog(room: GameRoom, saved: SavedGames, reopen: Callable[[SavedGame], bool]) -> None:
     """List the saved games; `reopen` returns whether one could be opened."""
 
     async def fill() -> None:
@@ -317,17 +316,8 @@ def games_dialog(saved: SavedGames, reopen: Callable[[SavedGame], bool]) -> None
             saved.delete(game.name)
             line.delete()
 
-        record = game.record
-        names = [record.headers.get(key, "") for key in (header.BLACK, header.WHITE)]
-        players = " – ".join(tr(name) if name == YOU else name for name in names)
-        count = trn("{number} move", "{number} moves", len(record.moves))
-        if record.result is None:
-            result = tr("not over")
-        else:
-            result = end_text(End(record.result.ending, record.winner))
         with ui.element("div").classes("kp-game") as line:
-            text = f"{game.began:%Y-%m-%d %H:%M}  {players}, {count}, {result}"
-            ui.button(text, on_click=act).props("flat no-caps align=left")
+            ui.button(game_text(room, game), on_click=act).props("flat no-caps align=left")
             remove = ui.button(icon="delete", on_click=delete).props("flat round")
             remove.props(f'aria-label="{tr("Delete")}"')
 

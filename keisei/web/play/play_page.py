@@ -462,7 +462,7 @@ class PlayPage:
         if self._room.saved is None:
             toast(tr("Games are not kept here."))
         else:
-            games_dialog(self._room.saved, reopen)
+            games_dialog(self._room, self._room.saved, reopen)
 
     def _save(self, kind: str) -> None:
         session = self._room.session

@@ -1,14 +1,24 @@
 """Words of the page with the board, in its language: players, moves, results, errors."""
 
+from contextlib import suppress
 from typing import Any, Final
 
 from keisei.errors import IllegalMoveError, KeiseiError, NotationError
 from keisei.evaluation.level_ratings import beaten_bot, level_rating
+from keisei.play.saved_games import SavedGame
 from keisei.play.session import End, GameSession
+from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.record import Replay
 from keisei.shogi.types import SQUARE_NAMES, Color, Move, PieceKind
-from keisei.web.languages import mark, page_language, tr
-from keisei.web.play.catalogue import BOTS, BUILTIN_ENTRY, CatalogueEntry, StrengthStop
+from keisei.web.languages import mark, page_language, tr, trn
+from keisei.web.play.catalogue import (
+    BOTS,
+    BUILTIN_ENTRY,
+    CatalogueEntry,
+    GameSetup,
+    PlayerChoice,
+    StrengthStop,
+)
 from keisei.web.play.game_room import YOU, GameRoom
 
 PIECES: Final = {
@@ -118,7 +128,11 @@ def strength_text(entry: CatalogueEntry, stop: StrengthStop) -> str:
 
 def player_text(room: GameRoom, color: Color) -> str:
     """Return the name of the player of a side."""
-    player, known = room.setup.players[color], room.session.name(color)
+    return choice_text(room, room.setup.players[color], color, room.session.name(color))
+
+
+def choice_text(room: GameRoom, player: PlayerChoice, color: Color, known: str) -> str:
+    """Return the name of a player; `known` is the one in the record, for a person's."""
     if player.key is None:
         return (
             tr(YOU) if known == YOU else side_text(color) if known == color.name.title() else known
@@ -128,6 +142,21 @@ def player_text(room: GameRoom, color: Color) -> str:
         return entry_text(entry)
     stop = entry.level(player.level)
     return f"{entry_text(entry)} ({stop_text(stop)})" if entry.spec else stop_text(stop)
+
+
+def game_text(room: GameRoom, game: SavedGame) -> str:
+    """Return the line that describes a saved game: when, who, how long, how it ended."""
+    record = game.record
+    names = [record.headers.get(header.BLACK, ""), record.headers.get(header.WHITE, "")]
+    with suppress(KeiseiError):  # players that are gone keep the names in the record
+        setup = GameSetup.from_json(game.players)
+        names = [choice_text(room, setup.players[color], color, names[color]) for color in Color]
+    count = trn("{number} move", "{number} moves", len(record.moves))
+    if record.result is None:
+        result = tr("not over")
+    else:
+        result = end_text(End(record.result.ending, record.winner))
+    return f"{game.began:%Y-%m-%d %H:%M}  {' – '.join(names)}, {count}, {result}"
 
 
 def end_text(end: End) -> str:
