@@ -19,6 +19,20 @@ LONGEST: Final = 3.0
 SPENT_INCREMENT: Final = 0.8
 """Share of the increment that is spent on each move."""
 
+FIRST_COST: Final = 0.02
+"""Seconds that an answer is assumed to cost before the first was measured."""
+
+MAX_COST: Final = 2.0
+"""Longer ones are outliers, such as a suspended computer."""
+
+COST_WEIGHT: Final = 0.2
+"""Weight of the last answer in the mean cost."""
+
+MOVES_TO_COME: Final = 100
+"""Own moves for which the cost is kept in reserve at the start of a game; half as many later."""
+
+MIN_MOVES_TO_COME: Final = 50
+
 DEFAULT_SECONDS: Final = 1.0
 """Time of a ``go`` without limits."""
 
@@ -37,6 +51,38 @@ _NUMBERS: Final = {
 }
 _MAX_NUMBER: Final = 10**12
 _KEYWORDS: Final = frozenset((*_NUMBERS, "infinite", "ponder", "mate", "searchmoves"))
+
+
+class AnswerCost:
+    """Seconds that an answer takes beside its search: waiting, preparing, sending.
+
+    On a busy machine that is most of the time of a quick move. What GUIs take off the clock beyond
+    what the engine saw itself counts too.
+    """
+
+    def __init__(self) -> None:
+        self._mean = FIRST_COST
+        self._peak = FIRST_COST
+        self._last: tuple[Color, int, float, float, float] | None = None
+
+    def asked(self, turn: Color, ply: int, left: float, increment: float) -> None:
+        """Learn from the last answer, as far as the time on the clock tells what it cost."""
+        if self._last is None:
+            return
+        last_turn, last_ply, last_left, elapsed, cost = self._last
+        self._last = None
+        if (turn, ply) == (last_turn, last_ply + 2) and last_left > 0.0:
+            cost += min(max(last_left + increment - left - elapsed, 0.0), MAX_COST)
+        self._mean += COST_WEIGHT * (cost - self._mean)
+        self._peak = max(cost, (1.0 - COST_WEIGHT) * self._peak)
+
+    def answered(self, turn: Color, ply: int, left: float, elapsed: float, cost: float) -> None:
+        """Remember an answer that took `elapsed` seconds, `cost` of them beside the search."""
+        self._last = turn, ply, left, elapsed, min(max(cost, 0.0), MAX_COST)
+
+    def reserve(self, ply: int) -> float:
+        """Return the seconds that the answers to come cost if none of them searches."""
+        return max(MIN_MOVES_TO_COME, MOVES_TO_COME - ply / 2) * self._mean + self._peak
 
 
 class TimePlan(NamedTuple):
@@ -86,13 +132,22 @@ class SearchLimits:
     def _increments(self) -> tuple[int | None, int | None]:
         return self.black_increment, self.white_increment
 
-    def time_plan(self, turn: Color, *, ply: int, delay: float) -> TimePlan | None:
+    def clock(self, turn: Color) -> tuple[float, float]:
+        """Return the main time that a side has left, and its increment, in seconds."""
+        is_black = turn is Color.BLACK
+        left = ((self.black_time if is_black else self.white_time) or 0) / 1000
+        return left, (self._increments[0 if is_black else 1] or 0) / 1000
+
+    def time_plan(
+        self, turn: Color, *, ply: int, delay: float, reserve: float = 0.0
+    ) -> TimePlan | None:
         """Return the time that the side to move may use; None: no limit.
 
         Args:
             turn: the side to move.
             ply: ply of the game.
             delay: seconds lost between engine and clock; at most half of the time is reserved.
+            reserve: seconds that the answers to come cost; only kept where no time is added.
         """
         if self.infinite:
             return None
@@ -102,15 +157,14 @@ class SearchLimits:
             if self.nodes is not None or self.depth is not None:
                 return None
             return _all_of(DEFAULT_MATE_SECONDS if self.mate else DEFAULT_SECONDS)
-        is_black = turn is Color.BLACK
-        left = ((self.black_time if is_black else self.white_time) or 0) / 1000
-        increment = (self._increments[0 if is_black else 1] or 0) / 1000
+        left, increment = self.clock(turn)
         byoyomi = (self.byoyomi or 0) / 1000
         available = left + byoyomi
         if available <= 2 * delay:  # the increment may be all that is left
             available += increment
-        part = left / max(MIN_MOVES_AHEAD, MOVES_AHEAD - ply / 4)
         renewed = byoyomi + SPENT_INCREMENT * increment
+        spendable = left if renewed else max(left - reserve, 0.0)
+        part = spendable / max(MIN_MOVES_AHEAD, MOVES_AHEAD - ply / 4)
         end = _without_delay(available, delay)
         return TimePlan(
             min(part + renewed, end), min(LONGEST * part + renewed, end), is_saved=left > 0.0

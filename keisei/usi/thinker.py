@@ -16,7 +16,7 @@ from keisei.search.tsume import MateSolver, MateStatus
 from keisei.shogi.actions import PolicyOutputMapper
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move, PieceKind
-from keisei.usi.limits import Job
+from keisei.usi.limits import AnswerCost, Job, TimePlan
 from keisei.usi.options import NEVER_RESIGNS, Settings
 from keisei.usi.usi_io import UsiWriter, centipawns, score_of
 
@@ -43,6 +43,9 @@ BATCHES_KEPT_BACK: Final = 1.5
 
 CLOSE: Final = 0.5
 """Visits of the second move over those of the first from which on the two are close."""
+
+HURRY: Final = 1.0
+"""Seconds on a clock without byoyomi below which no mates are searched for."""
 
 MATE_SLICE: Final = 1_000
 """Nodes of the mate solver between two looks at the clock: 5 to 25 ms."""
@@ -85,6 +88,12 @@ class Thinker:
         self._solver = MateSolver()
         self._slowest = 0.0
         """Seconds of the slowest recent batch."""
+
+        self._cost = AnswerCost()
+        self._searched = 0.0
+        """Seconds of the present search that were planned for it."""
+
+        self._search_start = 0.0
 
     @property
     def is_loaded(self) -> bool:
@@ -149,8 +158,17 @@ class Thinker:
 
     def think(self, job: Job) -> Decision:
         """Return the answer to ``go``, not before the protocol allows it; needs `get_ready`."""
+        game, self._searched = self._game, 0.0
+        left, increment = (0.0, 0.0) if game is None else job.limits.clock(game.turn)
+        if game is not None and left > 0.0:
+            self._cost.asked(game.turn, game.ply, left, increment)
         decision = self._decide(job)
         job.wait_until_it_may_answer()
+        start = job.clock_start
+        if game is not None and left > 0.0 and start is not None and not job.limits.infinite:
+            elapsed = time.monotonic() - start
+            cost = elapsed - self._searched
+            self._cost.answered(game.turn, game.ply, left, elapsed, cost)
         return decision
 
     def solve(self, job: Job) -> str:
@@ -158,9 +176,7 @@ class Thinker:
         game = self._game
         if game is None:
             return "notimplemented"
-        plan = job.limits.time_plan(
-            game.turn, ply=game.ply, delay=job.settings.network_delay / 1000
-        )
+        plan = self._plan(game, job)
         end = None if plan is None else job.arrival + plan.most
         if self._solver.is_full:
             self._solver.clear()
@@ -197,7 +213,8 @@ class Thinker:
         if game.can_declare:
             return Decision("win")
         only = self._allowed(game, job.limits.moves)
-        mate = [] if only is not None else self._short_mate(game, settings)
+        is_hurried = 0.0 < job.limits.clock(game.turn)[0] < HURRY and not job.limits.byoyomi
+        mate = [] if only is not None or is_hurried else self._short_mate(game, settings)
         if mate:
             actions = _actions_of(game, mate)
             line = PrincipalVariation(actions, 1.0, 0, 1.0, len(mate))
@@ -226,6 +243,7 @@ class Thinker:
         )
         self._slowest /= 2  # after a very slow batch there might never be another
         done, reported = 0, time.monotonic()
+        self._search_start = reported
         while True:
             now = time.monotonic()
             left = self._seconds_left(game, job, done, now)
@@ -256,6 +274,7 @@ class Thinker:
                 len(search.variations()[0].actions) >= job.limits.depth
             ):
                 break
+        self._note_search(game, job)
         lines = search.variations(settings.multipv)
         self._report(lines, job, done)
         if settings.spread:
@@ -263,6 +282,13 @@ class Thinker:
         if settings.temperature:
             return [search.sample(settings.temperature / 100, self._rng(settings))]
         return lines
+
+    def _note_search(self, game: ShogiGame, job: Job) -> None:
+        """Note the seconds of the search that has ended, as far as they were planned."""
+        start, plan = job.clock_start, self._plan(game, job)
+        if start is not None:
+            spent = time.monotonic() - max(start, self._search_start)
+            self._searched = spent if plan is None else min(spent, plan.most)
 
     def _seconds_left(self, game: ShogiGame, job: Job, done: int, now: float) -> float | None:
         """Return the time left for this move, 0 if it is better kept; None: no limit at present.
@@ -273,9 +299,7 @@ class Thinker:
         start = job.clock_start
         if start is None:
             return None
-        plan = job.limits.time_plan(
-            game.turn, ply=game.ply, delay=job.settings.network_delay / 1000
-        )
+        plan = self._plan(game, job)
         if plan is None:
             return None
         usual_left, used = start + plan.usual - now, max(now - start, 1e-3)
@@ -285,6 +309,14 @@ class Thinker:
         if plan.is_saved and done and first - second > done / used * usual_left:
             return 0.0
         return usual_left
+
+    def _plan(self, game: ShogiGame, job: Job) -> TimePlan | None:
+        return job.limits.time_plan(
+            game.turn,
+            ply=game.ply,
+            delay=job.settings.network_delay / 1000,
+            reserve=self._cost.reserve(game.ply),
+        )
 
     def _simulations_left(self, job: Job, done: int) -> int | None:
         """Return the number of simulations left; None: no limit."""

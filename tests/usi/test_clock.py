@@ -75,3 +75,32 @@ def test_a_ponder_hit_gives_all_the_time_from_then_on(monkeypatch: pytest.Monkey
         predictor.on_call = take_time
         gui.until("bestmove")
         assert 0.5 < hits[-1] - hits[0] < 1.0
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.05, 0.15])
+def test_sudden_death_is_survived_on_a_busy_machine(
+    lost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """60 moves in 10 seconds, of which each answer loses some before the engine sees it."""
+    clock, predictor = FakeTime(), MaterialPredictor()
+    for module in (engine, limits, thinker):
+        monkeypatch.setattr(module, "time", clock)
+
+    def take_time() -> None:
+        clock.now += 0.004
+
+    left, used = 10.0, []
+    with Gui(predictor) as gui:
+        gui.send("setoption name NetworkDelay value 0", "isready")
+        gui.until("readyok")
+        predictor.on_call = take_time
+        moves = ""
+        for number in range(60):
+            start = clock.now
+            gui.best_move(f"position startpos{moves}", f"go btime {round(1000 * left)} wtime 9000")
+            used.append(clock.now - start)
+            left -= used[-1] + lost
+            assert left > 0.0, f"move {number}"
+            pair = (" 5i5h 5a5b", " 5h5i 5b5a")[number % 2]
+            moves = f"{moves or ' moves'}{pair}"
+    assert used[0] > 0.05, "it thinks while there is time"

@@ -435,6 +435,17 @@ def test_too_little_memory_for_anything_ends_the_engine_with_its_reason(
         gui.end()
 
 
+def test_the_tree_is_used_again_after_the_expected_reply() -> None:
+    with Gui() as gui:
+        gui.send("setoption name USI_Ponder value true", "position startpos", "go nodes 300")
+        *_, move, _, reply = gui.until("bestmove")[-1].split()
+        gui.send(f"position startpos moves {move} {reply}", "go nodes 1")
+        info = gui.until("bestmove")[-2]
+        gui.send("usinewgame", f"position startpos moves {move} {reply}", "go nodes 1")
+        fresh = gui.until("bestmove")[-2]
+    assert int(info.split()[2]) > int(fresh.split()[2]) == 1
+
+
 # ---- lines ----
 
 

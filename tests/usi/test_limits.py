@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keisei.shogi.types import Color
-from keisei.usi.limits import SearchLimits, TimePlan, parse_go
+from keisei.usi.limits import FIRST_COST, AnswerCost, SearchLimits, TimePlan, parse_go
 
 MS = st.integers(0, 3_600_000)
 
@@ -111,3 +111,39 @@ def test_without_a_clock_there_is_no_end_or_a_usual_one() -> None:
     for text in ("infinite", "nodes 5", "depth 5", "mate infinite"):
         assert parse_go(text.split())[0].time_plan(Color.BLACK, ply=0, delay=0.1) is None
     assert seconds("") == 1.0
+
+
+def test_what_answers_cost_is_kept_for_the_moves_to_come() -> None:
+    """By the clock of the GUI, which counts what the engine does not see."""
+    cost = AnswerCost()
+    left = 10.0
+    for ply in range(0, 60, 2):
+        cost.asked(Color.BLACK, ply, left, 0.0)
+        cost.answered(Color.BLACK, ply, left, elapsed=0.10, cost=0.02)
+        left -= 0.15  # 0.05 seconds are lost on the way
+    assert cost.reserve(60) == pytest.approx(70 * 0.07 + 0.07, rel=0.02)
+    assert cost.reserve(400) == pytest.approx(50 * 0.07 + 0.07, rel=0.02)
+
+
+def test_the_reserve_is_for_clocks_to_which_nothing_is_added() -> None:
+    def usual(text: str, reserve: float) -> float:
+        limits = parse_go(text.split())[0]
+        plan = limits.time_plan(Color.BLACK, ply=0, delay=0.0, reserve=reserve)
+        assert plan is not None
+        return plan.usual
+
+    assert usual("btime 10000", 0.0) == pytest.approx(0.25)
+    assert usual("btime 10000", 6.0) == pytest.approx(0.1)
+    assert usual("btime 10000", 12.0) == 0.0
+    assert usual("btime 10000 byoyomi 1000", 12.0) == pytest.approx(1.25)
+
+
+def test_outliers_are_bounded_and_other_games_say_nothing() -> None:
+    cost = AnswerCost()
+    cost.asked(Color.BLACK, 0, 10.0, 0.0)
+    cost.answered(Color.BLACK, 0, 10.0, elapsed=0.1, cost=0.02)
+    cost.asked(Color.BLACK, 8, 1.0, 0.0)  # another game: the clock says nothing of the answer
+    assert cost.reserve(0) == pytest.approx(101 * FIRST_COST)
+    cost.answered(Color.BLACK, 8, 10.0, elapsed=0.1, cost=3600.0)
+    cost.asked(Color.BLACK, 10, 9.0, 0.0)
+    assert cost.reserve(400) < 50 * 2.0
