@@ -6,6 +6,7 @@ cannot be read with a timeout; therefore three threads read and write, and calle
 """
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -16,9 +17,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, Full, Queue, SimpleQueue
 from threading import Lock, Thread
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from keisei.system import ended_by, in_own_group
+
+if TYPE_CHECKING:
+    import psutil
 
 MAX_LINE_BYTES: Final = 1 << 16
 """An engine that prints a longer line is considered broken."""
@@ -31,6 +35,9 @@ REMEMBERED_LENGTH: Final = 200
 
 QUIT_TIMEOUT: Final = 1.0
 """Seconds to wait after ``quit``, and again after SIGTERM."""
+
+MARK: Final = "KEISEI_ENGINE"
+"""Environment variable by which the processes of an engine are known."""
 
 _POLL_INTERVAL: Final = 0.05
 _ANSWERS: Final = frozenset({"id", "option", "usiok", "readyok", "bestmove"})
@@ -63,6 +70,7 @@ class EngineProcess:
             raise EngineProcessError(
                 f"program {command[0]} not found; is it installed and on the PATH?"
             )
+        mark = secrets.token_hex(8)
         try:
             self._popen = subprocess.Popen(
                 (program, *command[1:]),
@@ -70,10 +78,12 @@ class EngineProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
+                env={**os.environ, MARK: mark},
                 **in_own_group(),
             )
         except OSError as error:
             raise EngineProcessError(f"{command[0]} can't be started: {error}") from None
+        self._mark = mark
         self._commands: SimpleQueue[bytes | None] = SimpleQueue()
         self._answers: Queue[str] = Queue(MAX_ANSWER_LINES)
         self._last_lines: deque[str] = deque(maxlen=REMEMBERED_LINES)
@@ -137,8 +147,12 @@ class EngineProcess:
                 raise EngineProcessError(
                     f"it did not answer with {wanted!r} within {deadline.seconds:g} s"
                 )
+            # Before the last look into the queue: what it printed until then still counts.
+            is_silent = lives and not self._reader.is_alive()
             with suppress(Empty):
                 return self._answers.get(timeout=min(remaining, _POLL_INTERVAL) if lives else 0.0)
+            if is_silent and not self._ends_within(_POLL_INTERVAL):
+                raise EngineProcessError(f"it has closed its output while waiting for {wanted!r}")
             if not lives:
                 raise EngineProcessError(f"{self._how_it_ended()} while waiting for {wanted!r}")
 
@@ -166,6 +180,7 @@ class EngineProcess:
         _signal_group(self._popen, force=True)
         self._ends_within(QUIT_TIMEOUT)
         self._is_gone = True
+        _kill_marked(self._mark, besides=self.id)
         self._commands.put(None)
         for thread in (self._writer, self._reader, self._listener):
             thread.join(QUIT_TIMEOUT)
@@ -242,6 +257,35 @@ class EngineProcess:
 def _text(line: bytes) -> str:
     """Decode a line of any bytes; USI itself is plain ASCII."""
     return line.decode(errors="backslashreplace").strip()
+
+
+def _kill_marked(mark: str, besides: int) -> None:
+    """Kill all processes of an engine `besides` itself, also those that have left its group.
+
+    They are found by a variable of their environment, which is inherited.
+    """
+    import psutil
+
+    while True:
+        found = [
+            process
+            for process in psutil.process_iter()
+            if process.pid != besides and _is_marked(process, mark)
+        ]
+        for process in found:
+            with suppress(psutil.Error):
+                process.kill()
+        if not psutil.wait_procs(found, QUIT_TIMEOUT)[0]:  # none was there, or none can be ended
+            return
+
+
+def _is_marked(process: "psutil.Process", mark: str) -> bool:
+    import psutil
+
+    with suppress(psutil.Error, OSError):
+        is_marked: bool = process.environ().get(MARK) == mark
+        return is_marked and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def _signal_group(popen: "subprocess.Popen[bytes]", *, force: bool) -> None:

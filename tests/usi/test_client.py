@@ -268,6 +268,26 @@ def test_the_processes_of_an_engine_that_died_end_too() -> None:
         assert soon(lambda: not is_alive(child))
 
 
+@posix_only
+def test_a_process_that_left_the_group_of_its_engine_ends_with_it() -> None:
+    with UsiEngine(stub("has-an-orphan")) as engine:
+        orphan = _child(engine)
+        assert is_alive(orphan)
+    assert soon(lambda: not is_alive(orphan))
+
+
+def test_an_engine_that_closes_its_output_has_lost_at_once() -> None:
+    start = time.monotonic()
+    with (
+        UsiEngine(stub("closes-output")) as engine,
+        pytest.raises(
+            UsiEngineError, match="it has closed its output while waiting for 'bestmove'"
+        ),
+    ):
+        engine.best_move("startpos", [])
+    assert time.monotonic() - start < 20.0
+
+
 def _child(engine: UsiEngine) -> int:
     """The stub calls itself by the process that it has started."""
     return int(engine.name.removeprefix("Parent of "))

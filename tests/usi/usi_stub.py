@@ -39,6 +39,15 @@ def start_child() -> int:
     return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid
 
 
+def start_orphan() -> int:
+    """A process in a session of its own, whose parent has ended."""
+    program = (
+        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', "
+        "'import time; time.sleep(60)'], start_new_session=True, stdout=2).pid)"
+    )
+    return int(subprocess.check_output([sys.executable, "-c", program]))
+
+
 def on_start(fault: str) -> None:
     if fault == "ignores-quit":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -66,6 +75,10 @@ def on_usi(fault: str) -> None:
         send(f"id name Parent of {start_child()}")
         send("usiok")
         return
+    elif fault == "has-an-orphan":
+        send(f"id name Parent of {start_orphan()}")
+        send("usiok")
+        return
     elif fault == "nameless":
         send("usiok")
         return
@@ -78,6 +91,9 @@ def on_go(fault: str, moves: int, seen: list[str]) -> None:
     move = "7g7f" if moves % 2 == 0 else "3c3d"
     if fault == "hangs-at-go" or (fault == "hangs-as-black" and moves % 2 == 0):
         send("info depth 1")
+        hang()
+    elif fault == "closes-output":
+        os.close(1)
         hang()
     elif fault == "half-an-answer":
         os.write(1, b"bestmove 7g7f")
