@@ -56,6 +56,10 @@ WORKER_FIGURES: Final = ("SPS", "waiting", "games", "version", "rss_mb")
 MEMORY: Final = "memory/rss_mb"
 VIDEO_MEMORY: Final = "memory/vram_mb"
 
+CPU_SHARE: Final = "system/cpu"
+MEMORY_SHARE: Final = "system/memory"
+GPU_SHARE: Final = "system/gpu"
+
 EVALUATION_PREFIX: Final = "eval/"
 ELO: Final = "eval/elo"
 ELO_LOW: Final = "eval/elo_low"
@@ -110,6 +114,9 @@ MEANINGS: Final[dict[str, str]] = {
     WORKER_PREFIX + "<number>/rss_mb": "Resident memory of a worker's process, in MB.",
     MEMORY: "Resident memory of the training process, in MB.",
     VIDEO_MEMORY: "Peak memory of tensors on the GPU, in MB; absent without a GPU.",
+    CPU_SHARE: "Processor time of the run's processes on this machine, of what they may use.",
+    MEMORY_SHARE: "Share of this machine's memory that is in use, by any program.",
+    GPU_SHARE: "Share of the time in which the GPU was busy; absent where that is not known.",
     ELO: "Rating on the Elo scale.",
     ELO_LOW: "Lower end of the rating's 95 % interval.",
     ELO_HIGH: "Upper end of the rating's 95 % interval.",

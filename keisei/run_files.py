@@ -27,6 +27,9 @@ LIVE: Final = "live.json"
 HEARTBEAT: Final = "heartbeat.json"
 """Sign of life and phase; removed when the run ends: see `keisei.runs.heartbeat`."""
 
+NOTES: Final = "notes.json"
+"""What people wrote about the run: see `keisei.runs.notes`."""
+
 LOG: Final = "run.log"
 """Log messages."""
 

@@ -3,8 +3,10 @@
 import os
 import re
 import stat
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.system import (
     FileAccessError,
+    UsageMeter,
     make_directory,
     read_bytes,
     remove_temporaries,
@@ -220,3 +223,23 @@ def test_pipes_and_devices_are_not_read(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(FileAccessError, match="not a regular file"):
             read_bytes(path)
+
+
+def test_usage_counts_this_process_and_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    meter = UsageMeter()
+    assert meter.shares() == {}, "not yet long enough"
+    monkeypatch.setattr(UsageMeter, "MIN_INTERVAL", 0.0)
+    deadline = time.process_time() + 0.2
+    while time.process_time() < deadline:
+        pass
+    busy = meter.shares()
+    assert 0.0 < busy["cpu"] <= 1.0
+    assert 0.0 < busy["memory"] <= 1.0
+    child = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    running = subprocess.Popen([sys.executable, "-c", child + "\ntime.sleep(60)"])
+    try:
+        time.sleep(1.0)
+        assert meter.shares()["cpu"] * usable_cpus() > 0.05, "the child was busy, not this process"
+    finally:
+        running.kill()
+        running.wait()

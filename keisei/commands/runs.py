@@ -10,6 +10,7 @@ from keisei.commands.options import AsJson
 from keisei.run_files import RUNS
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from keisei.runs.listing import RunOverview
@@ -25,12 +26,16 @@ STATE_STYLES = {
 
 def runs(
     root: Annotated[Path, typer.Argument(help="Directory that holds the runs.")] = Path(RUNS),
+    show_all: Annotated[
+        bool, typer.Option("--all", help="List archived runs, too.", show_default=False)
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List runs: state, plies, time, games, Elo, model."""
     from keisei.runs.listing import list_runs
 
-    found = list_runs(root)
+    listed = list_runs(root)
+    found = [run for run in listed if show_all or not run.notes.is_archived]
     if as_json:
         typer.echo(json.dumps([run.as_dict() for run in found], indent=2))
         return
@@ -41,43 +46,66 @@ def runs(
     from rich.console import Console
 
     console = Console()
-    console.print(_table(found))
+    console.print(_table(found, console))
     for run in found:
         if about := run.note or run.activity:
             console.print(f"{run.name}: {about}", style="dim", markup=False, highlight=False)
+    if hidden := len(listed) - len(found):
+        plural = "" if hidden == 1 else "s"
+        console.print(f"{hidden} archived run{plural}: --all", style="dim", highlight=False)
 
 
-def _table(found: "list[RunOverview]") -> "Table":
-    from rich.table import Table
+LEAST_IMPORTANT = ("model", "games", "time")
+"""Columns that are left out, in this order, while the table is wider than the terminal."""
+
+
+def _table(found: "list[RunOverview]", console: "Console") -> "Table":
+    """Return the table with as many columns as the terminal has room for."""
+    headings = ["name", "state", "plies", "time", "games", "Elo", "model"]
+    for left_out in (*LEAST_IMPORTANT, ""):
+        table = _table_of(found, headings)
+        unlimited = console.options.update_width(1000)
+        if console.measure(table, options=unlimited).maximum <= console.width:
+            break
+        headings = [heading for heading in headings if heading != left_out]
+    return table
+
+
+def _table_of(found: "list[RunOverview]", headings: "list[str]") -> "Table":
     from rich.text import Text
 
     from keisei.formats import (
         NOTHING,
         count,
         duration,
+        new_table,
         short_count,
     )
 
-    table = Table(title="runs", title_justify="left")
-    table.add_column("name", overflow="fold")
-    table.add_column("state")
-    for heading in ("plies", "time", "games", "Elo"):
-        table.add_column(heading, justify="right")
-    table.add_column("model")
+    table = new_table("runs")
+    for heading in headings:
+        is_text = heading in ("name", "state", "model")
+        # A name is broken if nothing else is left to give; all other cells stay on one line.
+        table.add_column(
+            heading,
+            justify="left" if is_text else "right",
+            no_wrap=heading != "name",
+            overflow="fold",
+        )
     for run in found:
         state = Text(run.state, style=STATE_STYLES[run.state])
         if run.state == "broken":
             table.add_row(Text(run.name), state)
             continue
-        elo = NOTHING if run.elo is None else f"{run.elo.elo:.0f} ±{run.elo.margin:.0f}"
         size = "" if run.parameters is None else f", {short_count(run.parameters)}"
-        table.add_row(
-            Text(run.name),
-            state,
-            short_count(run.timestep),
-            duration(run.seconds),
-            count(run.games),
-            elo,
-            Text(run.model + size),
-        )
+        cells: dict[str, str | Text] = {
+            "name": Text(run.name),
+            "state": state,
+            "plies": short_count(run.timestep),
+            "time": duration(run.seconds),
+            "games": count(run.games),
+            "Elo": NOTHING if run.elo is None else f"{run.elo.elo:.0f} ±{run.elo.margin:.0f}",
+            "model": Text(run.model + size),
+        }
+        table.add_row(*(cells[heading] for heading in headings))
     return table

@@ -1,6 +1,8 @@
 """Checkpoints, sample games and ratings that a run has left on disk, for the dashboard."""
 
 import re
+from collections import Counter
+from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -76,6 +78,18 @@ def _is_complete(folder: RunsFolder, run: str, name: str) -> bool:
         return False
 
 
+_IMPORTING: Final = Lock()
+
+
+def import_shogi() -> None:
+    """Import the game, which takes a second; call this before importing parts of it in a thread.
+
+    Two threads that import it at the same time may see it half initialized.
+    """
+    with _IMPORTING:
+        import keisei.shogi.notation.files  # noqa: F401
+
+
 class GameFile(NamedTuple):
     """A sample game on disk."""
 
@@ -125,6 +139,7 @@ def open_game(folder: RunsFolder, name: str, file: str) -> OpenedGame:
     Raises:
         KeiseiError: The game does not exist, or cannot be read.
     """
+    import_shogi()
     from keisei.shogi.game import ShogiGame
     from keisei.shogi.notation.files import load_game
 
@@ -145,6 +160,66 @@ def open_game(folder: RunsFolder, name: str, file: str) -> OpenedGame:
         white=record.white or "White",
         ending="" if record.result is None else record.result.ending.value,
         frames=tuple(frames),
+    )
+
+
+class GameSummary(NamedTuple):
+    """Figures of the sample games of a run."""
+
+    games: int
+    mean_plies: float
+    network_score: float | None
+    """Points of the network per game; None if no game names it."""
+
+    black_score: float | None
+    """Points of Black per game; None if no game has an end."""
+
+    endings: tuple[tuple[str, int], ...]
+    """Endings with their numbers, the most frequent first."""
+
+    openings: tuple[tuple[str, int], ...]
+    """First moves of both sides with their numbers, the most frequent first."""
+
+
+NETWORK: Final = "network"
+"""Name of the network in the records of its games: see `keisei.evaluation.measure`."""
+
+
+def summarize_games(folder: RunsFolder, name: str) -> GameSummary:
+    """Return figures of the sample games of a run; games that cannot be read do not count."""
+    import_shogi()
+    from keisei.shogi.notation.files import load_game
+    from keisei.shogi.types import Color
+
+    lengths: list[int] = []
+    network: list[float] = []
+    black: list[float] = []
+    endings: Counter[str] = Counter()
+    openings: Counter[str] = Counter()
+    for found in list_games(folder, name):
+        try:
+            record = load_game(folder.resolve(name, run_files.GAMES, found.file))
+        except KeiseiError:
+            continue
+        lengths.append(len(record.main_line))
+        openings[" ".join(move.usi for move in record.main_line[:2])] += 1
+        if record.result is None:
+            continue
+        endings[record.result.ending.value] += 1
+        winner = record.winner
+        points = 0.5 if winner is None else float(winner is Color.BLACK)
+        black.append(points)
+        if record.black == NETWORK:
+            network.append(points)
+        elif record.white == NETWORK:
+            network.append(1.0 - points)
+    return GameSummary(
+        games=len(lengths),
+        mean_plies=sum(lengths) / max(1, len(lengths)),
+        network_score=sum(network) / len(network) if network else None,
+        black_score=sum(black) / len(black) if black else None,
+        endings=tuple(endings.most_common()),
+        openings=tuple(openings.most_common()),
     )
 
 

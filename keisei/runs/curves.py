@@ -160,12 +160,16 @@ class Curves:
         )
 
 
-def smooth(values: Floats, windows: int = 30) -> Floats:
+SMOOTHING: Final = 1 / 30
+"""Default reach of the moving average to either side, as a share of the curve."""
+
+
+def smooth(values: Floats, share: float = SMOOTHING) -> Floats:
     """Return the centred moving average of `values`, ``[points]``, which does not lag behind.
 
-    The window reaches ``points / windows`` to either side.
+    The window reaches the `share` of the points to either side.
     """
-    reach = len(values) // windows
+    reach = int(len(values) * share + 1e-9)
     if reach == 0:
         return values
     sums = np.concatenate([[0.0], np.cumsum(values)])

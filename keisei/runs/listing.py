@@ -6,7 +6,7 @@ Needs neither Numba nor torch, so that ``keisei runs`` answers at once.
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,6 +23,7 @@ from keisei.runs.journal import (
     JournalEntry,
     ScoreEstimate,
 )
+from keisei.runs.notes import EMPTY_NOTES, RunNotes, read_notes
 from keisei.system import FileAccessError, read_bytes
 
 StateName = Literal["finished", "running", "interrupted", "failed", "broken"]
@@ -74,6 +75,7 @@ class RunOverview:
     activity: str = ""
     """What a running run is doing, such as ``playing 40 %``."""
 
+    notes: RunNotes = EMPTY_NOTES
     heartbeat: RunHeartbeat | None = None
     """Last sign of life of a running run; None if it writes none."""
 
@@ -99,6 +101,8 @@ class RunOverview:
                        "games": result.games}
             for opponent, result in self.scores.items()
         }  # fmt: skip
+        del fields["notes"]
+        fields |= {"tags": list(self.notes.tags), "is_archived": self.notes.is_archived}
         fields["elo"] = None if self.elo is None else self.elo._asdict()
         return fields
 
@@ -122,7 +126,8 @@ def read_overview(run_directory: Path, *, now: float) -> RunOverview:
     heartbeat = None
     with suppress(FileAccessError):
         heartbeat = parse_heartbeat(read_bytes(run_directory / run_files.HEARTBEAT))
-    return make_overview(run_directory.name, status, config, heartbeat, now=now)
+    overview = make_overview(run_directory.name, status, config, heartbeat, now=now)
+    return replace(overview, notes=read_notes(run_directory))
 
 
 def make_overview(

@@ -98,14 +98,15 @@ p, figcaption { color: var(--soft); margin: 0.35rem 0; max-width: 46rem; }
 a { color: var(--accent); }
 .kicker { color: var(--accent); font-weight: 600; letter-spacing: 0.08em; font-size: 0.8rem;
   text-transform: uppercase; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.4rem, 1fr)); gap: 0.7rem;
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.2rem, 1fr)); gap: 0.7rem;
   margin: 1.5rem 0 0; }
 .card { background: #fff; border: 1px solid var(--line); border-radius: 0.6rem;
   padding: 0.7rem 0.8rem; }
 .card dt { color: var(--soft); font-size: 0.85rem; }
-.card dd { margin: 0.1rem 0 0; font-size: 1.4rem; font-weight: 650;
+.card dd { margin: 0.1rem 0 0; font-size: 1.4rem; font-weight: 650; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
-.card small { display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); }
+.card small { display: block; white-space: normal; font-size: 0.8rem; font-weight: 400;
+  color: var(--soft); }
 .card.strong { border-color: var(--accent); }
 figure { margin: 0.75rem 0 0; background: #fff; border: 1px solid var(--line);
   border-radius: 0.6rem; padding: 1rem; overflow-x: auto; }

@@ -19,6 +19,7 @@ from keisei.runs.folder import OutsideError, RunsFolder
 from keisei.runs.heartbeat import RunHeartbeat, parse_heartbeat
 from keisei.runs.journal import CHUNK_BYTES, JournalReader
 from keisei.runs.listing import RunOverview, make_overview
+from keisei.runs.notes import EMPTY_NOTES, RunNotes, parse_notes, write_notes
 from keisei.runs.run_record import (
     Evaluation,
     RunRecord,
@@ -52,6 +53,9 @@ class RunReader:
         self._config: Mapping[str, Any] = {}
         self._problem = ""
         self._heartbeat: RunHeartbeat | None = None
+        self.notes: RunNotes = EMPTY_NOTES
+        """What people wrote about the run."""
+
         self._sample: RunRecord | None = None
         self._full = RunRecord()
         self._shown = self._full
@@ -98,9 +102,24 @@ class RunReader:
             self._sample, self._sampler = RunRecord(), JournalReader(self._open)
             self.version += 1
 
-    def read_heartbeat(self) -> None:
-        """Read the run's sign of life."""
+    def read_small_files(self) -> None:
+        """Read the run's sign of life and its notes."""
         self._heartbeat = parse_heartbeat(self._folder.read(self.name, run_files.HEARTBEAT))
+        notes = parse_notes(self._folder.read(self.name, run_files.NOTES))
+        if notes != self.notes:
+            self.notes = notes
+            self.version += 1
+
+    def set_notes(self, notes: RunNotes) -> None:
+        """Write what people say about the run into its directory.
+
+        Raises:
+            KeiseiError: The file cannot be written, or is a link that leads out of the folder.
+        """
+        self._folder.resolve(self.name, run_files.NOTES)
+        write_notes(self._folder.run(self.name), notes)
+        self.notes = notes
+        self.version += 1
 
     def read(self, max_bytes: int = CHUNK_BYTES) -> bool:
         """Read the next chunk of the journal; returns whether there is more.
@@ -178,7 +197,7 @@ class RunReader:
             overview = make_overview(
                 self.name, self._shown.status, self._config, self._heartbeat, now=now
             )
-            return replace(overview, note=self._problem or overview.note)
+            return replace(overview, note=self._problem or overview.note, notes=self.notes)
 
     def curve(self, name: str, axis: str) -> Curve:
         """Return a metric over one of the axes: see `keisei.runs.run_record.AXES`."""

@@ -1,7 +1,7 @@
 """Follows all runs of a folder in a thread, the ones that are shown first.
 
-Nothing is written or locked, so training does not notice, and the dashboard can be started,
-stopped or killed at any time.
+Nothing that training reads is written or locked, so it does not notice, and the dashboard can be
+started, stopped or killed at any time.
 """
 
 import logging
@@ -106,7 +106,7 @@ class Watch:
                     run.read_tail()
                 elif run.is_read:
                     run.read()
-                run.read_heartbeat()
+                run.read_small_files()
                 runs[name] = run
             self._runs = runs
             now = self.clock()

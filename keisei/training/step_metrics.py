@@ -24,6 +24,7 @@ def step_metrics(
     update: UpdateStats,
     seconds: Mapping[str, float],
     network_seconds: float,
+    usage: Mapping[str, float],
 ) -> dict[str, float]:
     """Metrics by their full name. `seconds` are those of the step, by section."""
     step_seconds = max(sum(seconds.values()), 1e-9)
@@ -36,6 +37,7 @@ def step_metrics(
     values[metrics.MEMORY] = resident_megabytes()
     if (video := video_megabytes()) is not None:
         values[metrics.VIDEO_MEMORY] = video
+    values |= {f"system/{name}": share for name, share in usage.items()}
     if rollout.outcomes:
         values |= _game_metrics(rollout)
     if rollout.workers:

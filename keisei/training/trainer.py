@@ -60,7 +60,7 @@ from keisei.selfplay.source import (
     without_snapshots,
 )
 from keisei.shogi.rules import Outcome
-from keisei.system import InterruptFlag
+from keisei.system import InterruptFlag, UsageMeter
 from keisei.timing import SectionTimer
 from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.generators import (
@@ -107,6 +107,7 @@ class Trainer:
         )
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
+        self._usage = UsageMeter()
         self._pause = PauseFile(run_directory / PAUSE)
         self._reset = ResetFile(run_directory / RESET)
         self._interrupt = InterruptFlag()
@@ -242,7 +243,13 @@ class Trainer:
         self.games += len(stats.outcomes)
         self.update += 1
         self._is_measured = False
-        metrics = step_metrics(stats, update, self.timer.take(), self.learner.stopwatch.take())
+        metrics = step_metrics(
+            stats,
+            update,
+            self.timer.take(),
+            self.learner.stopwatch.take(),
+            self._usage.shares(),
+        )
         self.bus.emit(StepEnd(self.progress, metrics, self.selfplay.board))
 
     def _collect(self) -> RolloutStats:

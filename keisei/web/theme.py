@@ -61,7 +61,9 @@ def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.ele
         with ui.element("a").props(f'href="/" aria-label="{home}"').classes("k-brand"):
             ui.html(FAVICON, sanitize=False)
             ui.label("Keisei")
-        ui.label(title).classes("k-title")
+        shown = ui.label(title).classes("k-title")
+        if title:
+            shown.tag = "h1"
         ui.element("div").classes("k-space")
         for name, address in (links or {}).items():
             ui.link(name, address).classes("k-soft")

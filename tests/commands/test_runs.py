@@ -31,10 +31,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def keisei_runs(*arguments: str) -> Result:
+def keisei_runs(*arguments: str, columns: int = 120) -> Result:
     app = typer.Typer()
     app.command()(runs)
-    return CliRunner().invoke(app, arguments, catch_exceptions=False, env={"COLUMNS": "120"})
+    environment = {"COLUMNS": str(columns)}
+    return CliRunner().invoke(app, arguments, catch_exceptions=False, env=environment)
 
 
 def test_runs_are_shown_in_a_table(root: Path) -> None:
@@ -46,6 +47,17 @@ def test_runs_are_shown_in_a_table(root: Path) -> None:
     assert "second: no space left [on device]" in result.stdout
     assert "third: cannot read" in result.stdout
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("columns", [120, 80, 60, 50])
+def test_no_word_is_broken_in_a_narrow_terminal(root: Path, columns: int) -> None:
+    lines = keisei_runs(str(root), columns=columns).stdout.splitlines()
+    assert max(map(len, lines)) <= columns
+    rows = [line.split() for line in lines]
+    assert ["name", "state"] in [words[:2] for words in rows]
+    assert ["first", "finished", "164", "k"] in [words[:4] for words in rows]
+    assert any("1500 ±50" in line for line in lines)
+    assert any("resnet 2x64, 214 k" in line for line in lines) == (columns >= 80)
 
 
 def test_machines_get_json(root: Path) -> None:

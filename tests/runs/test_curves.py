@@ -110,4 +110,4 @@ def test_the_number_of_metrics_is_bounded() -> None:
 def test_smoothing_is_the_mean_of_the_neighbours(values: list[float]) -> None:
     reach = len(values) // 10
     slow = [np.mean(values[max(0, i - reach) : i + reach + 1]) for i in range(len(values))]
-    np.testing.assert_allclose(smooth(np.array(values), 10), slow, atol=1e-6)
+    np.testing.assert_allclose(smooth(np.array(values), 1 / 10), slow, atol=1e-6)

@@ -117,6 +117,9 @@ def fake_metrics(update: int, updates: int) -> dict[str, float]:
         },
         "memory/rss_mb": 812,
         "memory/vram_mb": 1024,
+        "system/cpu": 0.75 + chance.gauss(0, 0.03),
+        "system/memory": 0.4 + 0.1 * done,
+        "system/gpu": 0.6,
     }
 
 

@@ -12,15 +12,20 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from keisei.runs.artifacts import RunCheckpoint, RunRatings
-from keisei.runs.curves import Curve, Floats, smooth
+from keisei.runs.curves import SMOOTHING, Curve, Floats, smooth
 from keisei.runs.run_record import Evaluation, scores_against
+from keisei.web.languages import mark, tr
 
 Options = dict[str, Any]
 
 PALETTE: Final = tuple(f"var(--d-{index})" for index in range(8))
 """Colours of runs and opponents; see ``static/dashboard.css``."""
 
-X_AXES: Final = {"timestep": "plies", "seconds": "minutes", "update": "updates"}
+X_AXES: Final = {
+    "timestep": mark("plies"),
+    "seconds": mark("minutes"),
+    "update": mark("updates"),
+}
 """The x axes to choose from, with their labels."""
 
 _FEW_POINTS: Final = 30
@@ -43,6 +48,21 @@ class ChartLine(NamedTuple):
     name: str
     color: str
     curve: Curve
+    has_band: bool = False
+    """Whether the area from its lowest to its highest values is drawn, as for groups of seeds."""
+
+
+class ChartView(NamedTuple):
+    """How all curves of a page are drawn, as its visitor chose."""
+
+    axis: str = "timestep"
+    """The x axis, a key of `X_AXES`."""
+
+    smoothing: float = SMOOTHING
+    """Reach of the moving average, as a share of the curve; 0: none."""
+
+    is_log: bool = False
+    """Whether the y axis is logarithmic; then values up to 0 are left out."""
 
 
 def along(axis: str, x: Floats) -> Floats:
@@ -56,10 +76,12 @@ def place(axis: str, moment: Evaluation | RunCheckpoint) -> float:
     return value / 60.0 if axis == "seconds" else value
 
 
-def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Options:
+def base(
+    axis: str, *, percent: bool = False, from_zero: bool = False, is_log: bool = False
+) -> Options:
     """Return the options of a chart with axes and no series."""
     y: Options = {
-        "type": "value",
+        "type": "log" if is_log else "value",
         "scale": not from_zero,
         "splitLine": {"lineStyle": {"color": "var(--k-line)"}},
         "axisLabel": {"color": "var(--k-soft)", ":formatter": _PERCENT if percent else _NUMBER},
@@ -91,7 +113,7 @@ def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Option
             ":formatter": f"window.keisei.tips.{axis}",
         },
         "dataZoom": [
-            # With the shift key: the wheel alone scrolls the page.
+            # With the shift key: the wheel alone scrolls the page. Buttons zoom as well.
             {"type": "inside", "zoomOnMouseWheel": "shift", "moveOnMouseMove": "shift"}
         ],
         "xAxis": {
@@ -106,22 +128,37 @@ def base(axis: str, *, percent: bool = False, from_zero: bool = False) -> Option
 
 
 def curve_chart(
-    lines: Sequence[ChartLine], axis: str, *, percent: bool = False, from_zero: bool = False
+    lines: Sequence[ChartLine], view: ChartView, *, percent: bool = False, from_zero: bool = False
 ) -> Options:
     """Chart metrics as moving averages; a single one with its values and their spread behind it."""
-    options = base(axis, percent=percent, from_zero=from_zero)
-    options["legend"]["show"] = len(lines) > 1
-    if len(lines) == 1:
+    is_log = view.is_log and not percent
+    options = base(view.axis, percent=percent, from_zero=from_zero and not is_log, is_log=is_log)
+    if is_log:
+        lines = [line._replace(curve=_positive(line.curve)) for line in lines]
+    options["legend"]["show"] = len(lines) > 1 or any(line.has_band for line in lines)
+    if not options["legend"]["show"]:
         options["grid"]["top"] = 12
-        options["series"] += [*_spread(lines[0], axis), _raw(lines[0], axis)]
+    for number, line in enumerate(lines):
+        # Areas are stacked, which a logarithmic axis cannot show.
+        if (line.has_band or len(lines) == 1) and not is_log:
+            options["series"] += _spread(line, view.axis, number)
+    if len(lines) == 1 and not lines[0].has_band:
+        options["series"].append(_raw(lines[0], view.axis))
     for line in lines:
-        options["series"].append(_mean(line, axis))
+        options["series"].append(_mean(line, view))
     return options
 
 
-def _mean(line: ChartLine, axis: str) -> Options:
+def _positive(curve: Curve) -> Curve:
+    some = curve.mean > 0.0
+    low = np.where(curve.low > 0.0, curve.low, curve.mean)
+    return Curve(curve.x[some], curve.mean[some], low[some], curve.high[some])
+
+
+def _mean(line: ChartLine, view: ChartView) -> Options:
     curve = line.curve
-    points = _points(along(axis, curve.x), smooth(curve.mean), curve.low, curve.high)
+    mean = smooth(curve.mean, view.smoothing)
+    points = _points(along(view.axis, curve.x), mean, curve.low, curve.high)
     is_short = len(points) <= _FEW_POINTS
     return _line(line.name, line.color, points) | {"showSymbol": is_short, "symbolSize": 5}
 
@@ -137,12 +174,12 @@ def _raw(line: ChartLine, axis: str) -> Options:
     }
 
 
-def _spread(line: ChartLine, axis: str) -> list[Options]:
+def _spread(line: ChartLine, axis: str, number: int = 0) -> list[Options]:
     """Return the series of the area from minimum to maximum, stacked on an invisible one."""
     x = along(axis, line.curve.x)
     quiet: Options = {
         "type": "line",
-        "stack": "spread",
+        "stack": f"spread-{number}",
         # Otherwise values below zero would be stacked apart from those above.
         "stackStrategy": "all",
         "symbol": "none",
@@ -153,14 +190,30 @@ def _spread(line: ChartLine, axis: str) -> list[Options]:
     }
     area = {"color": line.color, "opacity": 0.22}
     return [
-        quiet | {"id": "low", "data": _points(x, line.curve.low)},
+        quiet | {"id": f"low-{number}", "data": _points(x, line.curve.low)},
         quiet
         | {
-            "id": "high",
+            "id": f"high-{number}",
             "data": _points(x, line.curve.high - line.curve.low),
             "areaStyle": area,
         },
     ]
+
+
+def rating_curve(evaluations: Sequence[Evaluation], axis: str) -> Curve:
+    """Return the ratings of a run as a curve with their intervals."""
+    rated = [(found, found.elo) for found in evaluations if found.elo is not None]
+    rows = [(getattr(found, axis), elo.elo, elo.low, elo.high) for found, elo in rated]
+    return Curve(*np.array(rows, float).reshape(-1, 4).T)
+
+
+def score_curve(evaluations: Sequence[Evaluation], axis: str, opponent: str) -> Curve:
+    """Return the scores of a run against an opponent as a curve with their intervals."""
+    rows = [
+        (getattr(found, axis), score.score, score.low, score.high)
+        for found, score in scores_against(evaluations, opponent)
+    ]
+    return Curve(*np.array(rows, float).reshape(-1, 4).T)
 
 
 def strength_chart(
@@ -193,7 +246,8 @@ def strength_chart(
 def _checkpoint_marks(checkpoints: Sequence[tuple[float, str]], y: float) -> Options:
     return {
         "type": "scatter",
-        "name": "checkpoints",
+        "id": "checkpoints",
+        "name": tr("checkpoints"),
         "symbol": "triangle",
         "symbolSize": 11,
         "cursor": "pointer",
@@ -309,7 +363,7 @@ def bands_chart(
         x, parts = np.array([0.0, x[0]]), np.repeat(parts, 2, axis=0)
     for index, (name, color) in enumerate(zip(names, colors, strict=True)):
         options["series"].append(
-            _line(name, color, _points(x, smooth(parts[:, index], 60)))
+            _line(name, color, _points(x, smooth(parts[:, index], 1 / 60)))
             | {
                 "stack": "all",
                 "areaStyle": {"color": color, "opacity": 0.9},

@@ -1,21 +1,26 @@
 """Components shared by the dashboard's pages: frame, cards, charts, tiles, boards, links."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nicegui import ui
 
+from keisei.runs.artifacts import import_shogi
 from keisei.runs.watch import Watch
-from keisei.web.dashboard.charts import X_AXES, Options
+from keisei.web.dashboard.charts import X_AXES, ChartView, Options
+from keisei.web.languages import mark, tr, trn
 from keisei.web.theme import STATIC, add_style, frame
 
 if TYPE_CHECKING:
     from keisei.runs.artifacts import RunCheckpoint
+    from keisei.runs.heartbeat import RunHeartbeat
+    from keisei.runs.listing import RunOverview
     from keisei.runs.run_reader import LiveBoard
     from keisei.shogi.types import Diagram, Move
 
@@ -25,14 +30,28 @@ REFRESH_INTERVAL: Final = 0.5
 PLAY_ADDRESS: Final = "/play"
 """The page with the board of ``keisei play``."""
 
+GAMES_ADDRESS: Final = "/games"
+"""The page that compares the games of two runs."""
+
 STATES: Final = {
-    "running": "training",
-    "finished": "finished",
-    "interrupted": "stopped",
-    "failed": "failed",
-    "broken": "no data",
+    "running": mark("training"),
+    "finished": mark("finished"),
+    "interrupted": mark("stopped"),
+    "failed": mark("failed"),
+    "broken": mark("no data"),
+    "removed": mark("removed"),
 }
 """The labels of the states of a run."""
+
+_PHASES: Final = {
+    "starting": mark("starting"),
+    "playing": mark("playing"),
+    "learning": mark("learning"),
+    "saving": mark("saving"),
+    "paused": mark("paused"),
+    "waiting": mark("waiting for an evaluation"),
+    "evaluating": mark("evaluating"),
+}
 
 
 @dataclass(frozen=True)
@@ -51,12 +70,19 @@ class Dashboard:
 def page(title: str) -> Iterator[None]:
     """Frame a page of the dashboard; its content is made in the ``with`` block."""
     add_style("dashboard.css")
-    ui.add_head_html(f"<script>{_script()}</script>")
-    with (
-        frame(title, links={"Runs": "/", "Ladder": "/ladder"}),
-        ui.element("div").classes("d-stack"),
-    ):
+    links = {tr("Runs"): "/", tr("Games"): GAMES_ADDRESS, tr("Ladder"): "/ladder"}
+    with frame(title, links=links), ui.element("div").classes("d-stack"):
+        ui.add_head_html(f"<script>{_script()}\n{_words()}</script>")
         yield
+
+
+def _words() -> str:
+    """Return the script that tells the charts their words."""
+    words = {axis: tr(label) for axis, label in X_AXES.items()}
+    words |= {"games": tr("games"), "play": tr("click to play")}
+    # Translations are data: no text of theirs can end the script.
+    text = json.dumps(words, ensure_ascii=False).replace("<", "\\u003c")
+    return f"Object.assign(window.keisei.words, {text});"
 
 
 @cache
@@ -78,26 +104,74 @@ def play_address(run: str, checkpoint: "RunCheckpoint", *, is_newest: bool) -> s
     return f"{PLAY_ADDRESS}?against={quote(key, safe='')}"
 
 
+def heading(text: str, level: int = 2) -> ui.label:
+    """Add a heading; `level` is that of HTML."""
+    label = ui.label(text).classes("d-card-title")
+    label.tag = f"h{level}"
+    return label
+
+
 @contextmanager
 def card(title: str = "", hint: str = "", *, classes: str = "") -> Iterator[ui.element]:
     """Frame a box with a heading; its content is made in the ``with`` block."""
     with ui.element("section").classes(f"k-card {classes}") as box:
         if title:
-            ui.label(title).classes("d-card-title")
+            heading(title)
         if hint:
             ui.label(hint).classes("d-hint")
         yield box
 
 
 class Chart:
-    """A chart that is only redrawn when its data have changed."""
+    """A chart that is only redrawn when its data have changed, with its tools above it."""
 
-    def __init__(self, *, tall: bool = False, empty: str = "No data yet.") -> None:
+    def __init__(
+        self, title: str, hint: str = "", *, tall: bool = False, empty: str | None = None
+    ) -> None:
+        """Add a chart.
+
+        Args:
+            title: its heading, and the name of files with it.
+            hint: a sentence below the heading.
+            tall: whether it is the main chart of its card.
+            empty: the text while there is nothing to show; None: that there are no data yet.
+        """
+        self._title = title
+        with ui.element("div").classes("d-chart-head"):
+            with ui.element("div"):
+                self._heading = heading(title)
+                if hint:
+                    ui.label(hint).classes("d-hint")
+            self._tools = ui.element("div").classes("d-tools")
         self.element = ui.echart({"series": []}, renderer="svg")
         self.element.classes("d-chart d-tall" if tall else "d-chart")
-        self._empty = ui.label(empty).classes("d-none")
+        self.element.props["role"] = "img"
+        self.element.props["aria-label"] = title
+        with self._tools:
+            self._add_tools()
+        self._empty = ui.label(tr("No data yet.") if empty is None else empty).classes("d-none")
         self._empty.set_visibility(False)
         self._shown: Options | None = None
+
+    def _add_tools(self) -> None:
+        number = self.element.id
+        for icon, label, call in (
+            ("zoom_in", tr("Zoom in"), f"zoom({number}, 0.5)"),
+            ("zoom_out", tr("Zoom out"), f"zoom({number}, 2)"),
+            ("restart_alt", tr("Reset zoom"), f"resetZoom({number})"),
+        ):
+            _tool(icon, f"{label}: {self._title}", label).on(
+                "click", js_handler=f"() => window.keisei.{call}"
+            )
+        label = tr("Download")
+        with _tool("download", f"{label}: {self._title}", label), ui.menu():
+            for kind in ("csv", "png", "svg"):
+                title = json.dumps(self._title)
+                item = ui.menu_item(kind.upper()).props("role=menuitem")
+                item.on(
+                    "click",
+                    js_handler=f"() => window.keisei.save({number}, '{kind}', {title}, 'x')",
+                )
 
     def show(self, options: Options) -> None:
         """Draw the chart, or the text for an empty one."""
@@ -105,20 +179,90 @@ class Chart:
             return
         self._shown = options
         has_points = any(series["data"] for series in options["series"])
-        self.element.set_visibility(has_points)
+        for element in (self.element, self._tools):
+            element.set_visibility(has_points)
         self._empty.set_visibility(not has_points)
         self.element.options.clear()
         self.element.options.update(options)
         self.element.update()
 
 
-def axis_choice(value: str, on_change: Callable[[str], None]) -> ui.toggle:
-    """Add a toggle for the x axis of the charts."""
-    toggle = ui.toggle(
-        dict(X_AXES), value=value, on_change=lambda event: on_change(str(event.value))
-    )
-    toggle.props('dense no-caps unelevated toggle-color=primary size=12px padding="3px 10px"')
-    return toggle.mark("axis")
+def _tool(icon: str, label: str, tooltip: str) -> ui.button:
+    button = ui.button(icon=icon).props("flat round dense size=sm").classes("d-tool")
+    button.props["aria-label"] = label
+    with button:
+        ui.tooltip(tooltip)
+    return button
+
+
+class ViewControls:
+    """The controls of all charts of a page: axis, smoothing, logarithmic scale."""
+
+    MAX_SMOOTHING: Final = 0.25
+
+    def __init__(self, view: ChartView, on_change: Callable[[ChartView], None]) -> None:
+        self.view, self._on_change = view, on_change
+        with ui.element("div").classes("d-row d-controls"):
+            axes = {axis: tr(label) for axis, label in X_AXES.items()}
+            toggle = ui.toggle(axes, value=view.axis, on_change=self._changed)
+            toggle.props(
+                'dense no-caps unelevated toggle-color=primary size=12px padding="3px 10px"'
+            )
+            toggle.props["aria-label"] = tr("x axis")
+            self._axis = toggle.mark("axis")
+            with ui.element("label").classes("d-row d-control"):
+                ui.label(tr("Smoothing"))
+                share = round(100 * view.smoothing / self.MAX_SMOOTHING)
+                self._smoothing = ui.slider(min=0, max=100, value=share).classes("d-slider")
+                self._smoothing.props["aria-label"] = tr("Smoothing")
+                # Not at each pixel of the way: all charts of the page are redrawn.
+                self._smoothing.on(
+                    "update:model-value", self._changed, throttle=0.3, leading_events=False
+                ).mark("smoothing")
+            self._log = ui.checkbox(tr("Log scale"), value=view.is_log, on_change=self._changed)
+            self._log.props("dense").mark("log")
+
+    def _changed(self) -> None:
+        share = self.MAX_SMOOTHING * float(self._smoothing.value) / 100
+        self.view = ChartView(str(self._axis.value), share, bool(self._log.value))
+        self._on_change(self.view)
+
+
+def view_of(axis: str, smoothing: str, log: str) -> ChartView:
+    """Return the view that is part of an address; what is not valid is replaced by defaults."""
+    share = ChartView().smoothing
+    if smoothing.isdecimal() and len(smoothing) <= 3:
+        share = ViewControls.MAX_SMOOTHING * min(100, int(smoothing)) / 100
+    return ChartView(axis if axis in X_AXES else ChartView().axis, share, log == "1")
+
+
+def view_query(view: ChartView) -> dict[str, str]:
+    """Return the part of an address that keeps a view: the opposite of `view_of`."""
+    share = round(100 * view.smoothing / ViewControls.MAX_SMOOTHING)
+    query = {"x": view.axis, "smooth": str(share), "log": "1" if view.is_log else ""}
+    default = {
+        "smooth": str(round(100 * ChartView().smoothing / ViewControls.MAX_SMOOTHING)),
+        "log": "",
+    }
+    return {key: value for key, value in query.items() if value != default.get(key)}
+
+
+def activity(overview: "RunOverview") -> str:
+    """Return what a running run is doing, in the language of the page."""
+    heartbeat = overview.heartbeat
+    if heartbeat is None:
+        return ""
+    text = _phase(heartbeat)
+    return f"{text}; {tr('ends after this update')}" if heartbeat.is_stopping else text
+
+
+def _phase(heartbeat: "RunHeartbeat") -> str:
+    progress = heartbeat.progress
+    name = tr(_PHASES[progress.phase])
+    if progress.phase == "evaluating" and progress.total:
+        games = trn("{number} game", "{number} games", progress.total)
+        return tr("{phase}, {done} of up to {games}", phase=name, done=progress.done, games=games)
+    return f"{name} {progress.fraction:.0%}" if progress.total else name
 
 
 def tile(label: str) -> "tuple[ui.label, ui.label]":
@@ -139,6 +283,7 @@ def board_picture(
 
 def live_picture(board: "LiveBoard") -> str | None:
     """Return a game in progress as SVG; None if its data are invalid."""
+    import_shogi()
     from keisei.errors import KeiseiError
     from keisei.shogi.notation.sfen import parse_sfen
     from keisei.shogi.types import Move
@@ -150,11 +295,29 @@ def live_picture(board: "LiveBoard") -> str | None:
         return None
 
 
-def empty_page(text: str, command: str) -> None:
-    """Explain why there is nothing to show, and which command changes that."""
+def empty_page(text: str, command: str = "") -> None:
+    """Explain why there is nothing to show, and which command changes that, if one does."""
     with ui.element("div").classes("d-none"):
         ui.label(text)
+        if not command:
+            return
         ui.label(command).classes("d-code").style("display: inline-block; margin-top: 8px")
+
+
+def set_name(element: ui.element, name: str) -> ui.element:
+    """Give an element a name for screen readers, and return it; `name` may contain anything."""
+    element.props["aria-label"] = name
+    return element
+
+
+def plain_table(columns: list[dict[str, Any]], row_key: str, name: str) -> ui.table:
+    """Add a table in the style of the dashboard; `name` is for screen readers."""
+    # What scrolls can be reached by keys.
+    with ui.element("div").classes("d-scroll").props('tabindex="0" role="region"') as scroll:
+        table = ui.table(columns=columns, rows=[], row_key=row_key).classes("d-table")
+    table.props("flat dense")
+    set_name(scroll, name)
+    return table
 
 
 def colors_of(names: list[str], palette: tuple[str, ...]) -> Mapping[str, str]:

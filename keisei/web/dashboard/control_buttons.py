@@ -1,10 +1,20 @@
 """Buttons that pause, resume and reset a run, where the dashboard is allowed to control runs."""
 
+from typing import Final
+
 from nicegui import ui
 
 from keisei.errors import KeiseiError
 from keisei.runs.control import RunCommand, control_run, is_paused
 from keisei.runs.folder import OutsideError, RunsFolder
+from keisei.web.languages import mark, tr
+
+_ANSWERS: Final = {
+    "pause": mark("{name} pauses until it is resumed"),
+    "resume": mark("{name} continues"),
+    "reset": mark("{name} abandons its games in progress and begins new ones"),
+}
+"""What a command does, as `control_run` says it in English."""
 
 
 class ControlButtons:
@@ -13,10 +23,10 @@ class ControlButtons:
     def __init__(self, folder: RunsFolder, name: str) -> None:
         self._folder, self._name = folder, name
         with ui.element("div").classes("d-row").mark("control") as self._row:
-            self._pause = self._button("Pause", "pause")
-            self._resume = self._button("Resume", "resume")
-            self._reset = self._button("New games", "reset").tooltip(
-                "Abandon the games in progress and begin new ones"
+            self._pause = self._button(tr("Pause"), "pause")
+            self._resume = self._button(tr("Resume"), "resume")
+            self._reset = self._button(tr("New games"), "reset").tooltip(
+                tr("Abandon the games in progress and begin new ones")
             )
         self._row.set_visibility(False)
 
@@ -34,7 +44,8 @@ class ControlButtons:
 
     def _give(self, command: RunCommand) -> None:
         try:
-            ui.notify(control_run(self._folder.run(self._name), command), position="top")
+            control_run(self._folder.run(self._name), command)
+            ui.notify(tr(_ANSWERS[command], name=self._name), position="top")
         except (KeiseiError, OutsideError) as error:
             ui.notify(str(error), type="warning", position="top")
         self.show(is_running=True)

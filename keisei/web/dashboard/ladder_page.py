@@ -14,7 +14,9 @@ from keisei.web.dashboard.components import (
     card,
     empty_page,
     page,
+    plain_table,
 )
+from keisei.web.languages import tr
 
 if TYPE_CHECKING:
     from keisei.evaluation.ladder import Ladder
@@ -25,24 +27,25 @@ _POLL_INTERVAL: Final = 2.0
 
 _ROW_PIXELS: Final = 30
 
-_COLUMNS: Final[list[dict[str, Any]]] = [
-    {"name": "rank", "label": "", "field": "rank", "align": "right"},
-    {"name": "name", "label": "Player", "field": "name", "align": "left",
-     "style": "white-space: normal; overflow-wrap: anywhere"},
-    {"name": "elo", "label": "Elo", "field": "elo", "align": "right"},
-    {"name": "interval", "label": "95 %", "field": "interval", "align": "right"},
-    {"name": "games", "label": "Games", "field": "games", "align": "right",
-     "classes": "d-wide-only", "headerClasses": "d-wide-only"},
-    {"name": "score", "label": "Score", "field": "score", "align": "right",
-     "classes": "d-wide-only", "headerClasses": "d-wide-only"},
-    {"name": "better", "label": "Better than next", "field": "better", "align": "right",
-     "classes": "d-wide-only", "headerClasses": "d-wide-only"},
-]  # fmt: skip
+
+def _columns() -> list[dict[str, Any]]:
+    wide = {"classes": "d-wide-only", "headerClasses": "d-wide-only"}
+    return [
+        {"name": "rank", "label": tr("Rank"), "field": "rank", "align": "right"},
+        {"name": "name", "label": tr("Player"), "field": "name", "align": "left",
+         "style": "white-space: normal; overflow-wrap: anywhere"},
+        {"name": "elo", "label": "Elo", "field": "elo", "align": "right"},
+        {"name": "interval", "label": "95 %", "field": "interval", "align": "right"},
+        {"name": "games", "label": tr("Games"), "field": "games", "align": "right", **wide},
+        {"name": "score", "label": tr("Score"), "field": "score", "align": "right", **wide},
+        {"name": "better", "label": tr("Better than next"), "field": "better", "align": "right",
+         **wide},
+    ]  # fmt: skip
 
 
 def ladder_page(dashboard: Dashboard) -> None:
     """Build the page of the ladder."""
-    with page("Ladder"):
+    with page(tr("Ladder")):
         _LadderPage(dashboard)
 
 
@@ -56,21 +59,23 @@ class _LadderPage:
         self._stamp: tuple[int, int] | None = None
         with card() as self._empty:
             empty_page(
-                f"There are no results in {self._store} yet. Put players on the ladder with",
+                tr(
+                    "There are no results in {file} yet. Put players on the ladder with",
+                    file=self._store,
+                ),
                 f"keisei ladder random greedy alphabeta:1 --store {self._store}",
             )
         with card() as self._failed:
             self._reason = ui.label("").classes("d-problem")
         self._content = ui.element("div").classes("d-stack")
         with self._content:
-            with card("Ladder") as self._picture_card:
-                self._hint = ui.label("").classes("d-hint")
-                self._select = ui.select([], label="Conditions", on_change=self._choose)
-                self._select.props("outlined dense options-dense behavior=menu")
-                self._chart = Chart(tall=True)
             with card():
-                self._table = ui.table(columns=_COLUMNS, rows=[], row_key="identity")
-                self._table.classes("d-table").props("flat dense")
+                self._select = ui.select([], label=tr("Conditions"), on_change=self._choose)
+                self._select.props("outlined dense options-dense behavior=menu")
+                self._chart = Chart(tr("Ladder"), tall=True)
+                self._hint = ui.label("").classes("d-hint")
+            with card():
+                self._table = plain_table(_columns(), "identity", tr("Ladder"))
                 self._notes = ui.label("").classes("d-hint")
         for element in (self._empty, self._failed, self._content):
             element.set_visibility(False)
@@ -118,9 +123,13 @@ class _LadderPage:
         )
         self._select.set_visibility(len(self._known) > 1)
         draws = percent(ladder.ratings.draws, 1)
-        self._hint.text = (
-            f"Elo from all stored games ({ladder.scale}). Bars are 95 % intervals. "
-            f"First move {ladder.ratings.first_move:+.0f} Elo, draws {draws}. {ladder.conditions}."
+        self._hint.text = tr(
+            "Elo from all stored games ({scale}). Bars are 95 % intervals. "
+            "First move {first_move} Elo, draws {draws}. {conditions}.",
+            scale=ladder.scale,
+            first_move=f"{ladder.ratings.first_move:+.0f}",
+            draws=draws,
+            conditions=ladder.conditions,
         )
         standings = ladder.standings
         self._chart.element.style(f"height: {max(160, 60 + _ROW_PIXELS * len(standings))}px")
@@ -137,7 +146,9 @@ class _LadderPage:
                 "identity": place.identity,
                 "name": place.name,
                 "elo": f"{place.elo:+.0f}",
-                "interval": "fixed" if place.is_fixed else f"{place.low:+.0f} to {place.high:+.0f}",
+                "interval": tr("fixed")
+                if place.is_fixed
+                else f"{place.low:+.0f} – {place.high:+.0f}",
                 "games": count(place.games),
                 "score": percent(place.score, 1),
                 "better": NOTHING if place.superiority is None else percent(place.superiority, 1),

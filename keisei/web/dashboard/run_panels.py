@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
-from nicegui import events, run, ui
+from nicegui import run, ui
 
 from keisei.errors import KeiseiError
 from keisei.formats import (
@@ -16,25 +17,30 @@ from keisei.formats import (
     short_count,
     small,
 )
-from keisei.runs.artifacts import OpenedGame, RunCheckpoint, list_games, open_game
+from keisei.runs.artifacts import RunCheckpoint, list_games
+from keisei.runs.notes import RunNotes
 from keisei.runs.run_reader import LiveGamesSnapshot, RunReader
 from keisei.web.dashboard.components import (
+    GAMES_ADDRESS,
     REFRESH_INTERVAL,
     Dashboard,
-    board_picture,
     card,
     live_picture,
+    plain_table,
     play_address,
+    set_name,
 )
+from keisei.web.dashboard.game_viewer import GameViewer
+from keisei.web.languages import mark, tr
 
 _MAX_BOARDS: Final = 8
 _WORKER_METRIC: Final = re.compile(r"workers/(\d+)/(.+)")
 _WORKER_LABELS: Final = {
-    "SPS": "plies/s",
-    "waiting": "waiting",
-    "games": "games",
-    "version": "weights of update",
-    "rss_mb": "memory (MB)",
+    "SPS": mark("plies/s"),
+    "waiting": mark("waiting"),
+    "games": mark("games"),
+    "version": mark("weights of update"),
+    "rss_mb": mark("memory (MB)"),
 }
 """The labels of a worker's metrics; others keep their names."""
 
@@ -46,7 +52,7 @@ class LiveGamesPanel:
         self._watch, self._name = dashboard.watch, name
         self._stamp = 0
         self._pictures: list[ui.html] = []
-        with card("Live games") as self._card:
+        with card(tr("Live games")) as self._card:
             self._hint = ui.label("").classes("d-hint")
             self._grid = ui.element("div").classes("d-boards").mark("boards")
         self._card.set_visibility(False)
@@ -59,10 +65,16 @@ class LiveGamesPanel:
             self._card.set_visibility(False)
             return
         age = max(0.0, self._watch.clock() - live.time)
-        self._hint.text = f"Self-play after update {count(live.update)}, " + (
-            "now."
+        update = count(live.update)
+        self._hint.text = (
+            tr("Self-play after update {update}, now.", update=update)
             if age < 3.0
-            else f"{duration(age)} ago; the games pause while the network learns."
+            else tr(
+                "Self-play after update {update}, {time} ago; the games pause while the network "
+                "learns.",
+                update=update,
+                time=duration(age),
+            )
         )
         if live.stamp == self._stamp:
             return
@@ -89,9 +101,9 @@ class WorkersPanel:
     """A table with a row for each self-play worker. Hidden if there are none."""
 
     def __init__(self) -> None:
-        with card("Workers", "The self-play processes at the latest update.") as self._card:
-            self._table = ui.table(columns=[], rows=[], row_key="worker").classes("d-table")
-            self._table.props("flat dense")
+        hint = tr("The self-play processes at the latest update.")
+        with card(tr("Workers"), hint) as self._card:
+            self._table = plain_table([], "worker", tr("Workers"))
         self._card.set_visibility(False)
 
     def show(self, metrics: Mapping[str, float]) -> None:
@@ -114,11 +126,14 @@ def worker_table(
             found.setdefault(int(match[1]), {})[match[2]] = value
     shown = list(dict.fromkeys(metric for worker in found.values() for metric in worker))
     columns = [
-        {"name": f"f{place}", "label": _WORKER_LABELS.get(metric, metric), "field": f"f{place}",
+        {"name": f"f{place}", "label": _worker_label(metric), "field": f"f{place}",
          "align": "right"}
         for place, metric in enumerate(shown)
     ]  # fmt: skip
-    columns = [{"name": "worker", "label": "Worker", "field": "worker", "align": "left"}, *columns]
+    columns = [
+        {"name": "worker", "label": tr("Worker"), "field": "worker", "align": "left"},
+        *columns,
+    ]
     rows = [
         {"worker": number}
         | {
@@ -128,6 +143,10 @@ def worker_table(
         for number, worker in sorted(found.items())
     ]
     return columns, rows
+
+
+def _worker_label(metric: str) -> str:
+    return tr(_WORKER_LABELS[metric]) if metric in _WORKER_LABELS else metric
 
 
 def _metric_text(metric: str, value: float) -> str:
@@ -142,27 +161,27 @@ class CheckpointsPanel:
     def __init__(self, run: str) -> None:
         self._run = run
         self._listed: dict[str, RunCheckpoint] = {}
-        with card("Checkpoints", "The saved networks. Play against any of them."):
+        with card(tr("Checkpoints"), tr("The saved networks. Play against any of them.")):
             self._table = ui.table(
                 columns=[
-                    {"name": "name", "label": "Checkpoint", "field": "name", "align": "left"},
-                    {"name": "plies", "label": "Plies", "field": "plies", "align": "right"},
-                    {"name": "update", "label": "Update", "field": "update", "align": "right",
+                    {"name": "name", "label": tr("Checkpoint"), "field": "name", "align": "left"},
+                    {"name": "plies", "label": tr("Plies"), "field": "plies", "align": "right"},
+                    {"name": "update", "label": tr("Update"), "field": "update", "align": "right",
                      "classes": "d-wide-only", "headerClasses": "d-wide-only"},
-                    {"name": "time", "label": "Time", "field": "time", "align": "right",
+                    {"name": "time", "label": tr("Time"), "field": "time", "align": "right",
                      "classes": "d-wide-only", "headerClasses": "d-wide-only"},
-                    {"name": "scores", "label": "Scores", "field": "scores", "align": "left"},
-                    {"name": "play", "label": "", "field": "name", "align": "right"},
+                    {"name": "scores", "label": tr("Scores"), "field": "scores", "align": "left"},
+                    {"name": "play", "label": tr("Play"), "field": "name", "align": "right"},
                 ],
                 rows=[],
                 row_key="name",
                 pagination={"rowsPerPage": 10},
             )  # fmt: skip
             self._table.classes("d-table").props("flat dense")
+            set_name(self._table, tr("Checkpoints"))
             self._table.add_slot("body-cell-play", _PLAY_CELL)
-            self._table.add_slot(
-                "no-data", "<span>None yet; checkpoint.interval sets when they are saved.</span>"
-            )
+            missing = tr("None yet; checkpoint.interval sets when they are saved.")
+            self._table.add_slot("no-data", f"<span>{missing}</span>")
             self._table.on("play", lambda event: self.play(str(event.args)))
 
     def show(self, listed: list[RunCheckpoint]) -> None:
@@ -171,6 +190,8 @@ class CheckpointsPanel:
         rows = [
             {
                 "name": found.name,
+                "play": tr("Play"),
+                "label": tr("Play {name}", name=found.name),
                 "plies": short_count(found.timestep),
                 "update": NOTHING if found.update is None else found.update,
                 "time": NOTHING if found.seconds is None else duration(found.seconds),
@@ -194,7 +215,8 @@ class CheckpointsPanel:
 
 
 _PLAY_CELL: Final = """
-<q-td :props="props"><q-btn dense flat no-caps color="primary" icon="sports_esports" label="Play"
+<q-td :props="props"><q-btn dense flat no-caps color="primary" icon="sports_esports"
+ :label="props.row.play" :aria-label="props.row.label"
  @click="() => $parent.$emit('play', props.row.name)"/></q-td>"""
 
 
@@ -202,81 +224,62 @@ class SampleGamesPanel:
     """The recorded games of the evaluations, to step through. Hidden if there are none."""
 
     def __init__(self, dashboard: Dashboard, name: str) -> None:
-        self._folder, self._name = dashboard.watch.folder, name
-        self._game: OpenedGame | None = None
-        games = list_games(self._folder, name)
+        games = list_games(dashboard.watch.folder, name)
         if not games:
             return
-        labels = {
-            game.file: f"update {game.update}: {game.players.replace('-vs-', ' - ')}"
-            for game in games
-        }
-        with card("Sample games", "From the evaluations, newest first."):
-            select = ui.select(
-                labels, label="Game", on_change=self._open, with_input=True, clearable=False
-            )
-            select.props("outlined dense options-dense behavior=menu").mark("game")
-            select.style("max-width: 420px")
-            with ui.element("div").classes("d-viewer") as self._viewer:
-                self._picture = ui.html(sanitize=False).classes("d-board")
-                self._caption = ui.label("").classes("d-hint").style("text-align: center")
-                with ui.element("div").classes("d-row").style("flex-wrap: nowrap"):
-                    self._step("first_page", "First position", lambda: 0)
-                    self._step("chevron_left", "Previous move", lambda: self._ply - 1)
-                    self._slider = ui.slider(min=0, max=1, value=0, on_change=self._draw)
-                    self._slider.props('aria-label="Ply"')
-                    self._step("chevron_right", "Next move", lambda: self._ply + 1)
-                    self._step("last_page", "Last position", lambda: self._last)
-            self._viewer.set_visibility(False)
+        with card(tr("Sample games"), tr("From the evaluations, newest first.")):
+            GameViewer(dashboard.watch.folder, name, games)
+            ui.link(
+                tr("Compare with the games of another run"),
+                f"{GAMES_ADDRESS}?runs={quote(name, safe='')}",
+            ).classes("k-soft")
 
-    @property
-    def _ply(self) -> int:
-        return int(self._slider.value)
 
-    @property
-    def _last(self) -> int:
-        return len(self._game.frames) - 1 if self._game is not None else 0
+class NotesPanel:
+    """Notes and tags of a run, which are kept in its directory, and the archive."""
 
-    def _step(self, icon: str, label: str, ply: Callable[[], int]) -> None:
-        def go() -> None:
-            self._slider.value = min(max(0, ply()), self._last)
+    def __init__(self, run_reader: RunReader, *, is_editable: bool) -> None:
+        self._run = run_reader
+        notes = run_reader.notes
+        with card(tr("Notes and tags"), tr("Kept in notes.json in the directory of the run.")):
+            self._text = ui.textarea(tr("Notes"), value=notes.text)
+            self._text.props("outlined dense autogrow").classes("full-width").mark("notes")
+            with ui.element("div").classes("d-row").style("margin-top: 8px"):
+                self._tags = ui.input(tr("Tags"), value=" ".join(notes.tags))
+                self._tags.props("outlined dense").style("min-width: min(100%, 280px)").mark("tags")
+                self._archived = ui.checkbox(tr("In the archive"), value=notes.is_archived)
+                self._archived.props("dense").mark("archived")
+                save = ui.button(tr("Save"), on_click=self._save)
+                save.props("unelevated no-caps color=primary")
+        if not is_editable:
+            save.set_visibility(False)
+            for field in (self._text, self._tags):
+                field.props("readonly")
+            self._archived.disable()
 
-        ui.button(icon=icon, on_click=go).props(f'flat round dense aria-label="{label}"')
-
-    async def _open(self, event: events.ValueChangeEventArguments[Any]) -> None:
+    def _save(self) -> None:
         try:
-            game = await run.io_bound(open_game, self._folder, self._name, str(event.value))
+            notes = RunNotes.of(
+                str(self._text.value or ""),
+                str(self._tags.value or ""),
+                is_archived=bool(self._archived.value),
+            )
+            self._run.set_notes(notes)
         except KeiseiError as error:
             ui.notify(str(error), type="negative")
             return
-        if game is None:  # the server is shutting down
-            return
-        self._game = game
-        self._viewer.set_visibility(True)
-        self._slider.props(f"max={self._last}")
-        if self._ply == self._last:
-            self._draw()
-        self._slider.value = self._last
-
-    def _draw(self) -> None:
-        if self._game is None:
-            return
-        frame = self._game.frames[min(self._ply, self._last)]
-        self._picture.content = board_picture(frame.diagram, frame.last_move, frame.check_square)
-        move = f", {frame.last_move.usi}" if frame.last_move is not None else ""
-        ending = f": {self._game.ending}" if self._ply == self._last and self._game.ending else ""
-        self._caption.text = (
-            f"{self._game.black} (Black) - {self._game.white} (White), "
-            f"move {self._ply} of {self._last}{move}{ending}"
-        )
+        self._tags.value = " ".join(notes.tags)
+        ui.notify(tr("Saved."), type="positive")
 
 
 def show_settings(run_data: RunReader) -> None:
     """Add the settings and facts of a run, folded."""
     with (
         ui.element("section").classes("k-card"),
-        ui.expansion("Settings and facts").classes("full-width").props("dense"),
+        ui.expansion(tr("Settings and facts")).classes("full-width").props("dense"),
     ):
         text = ui.label("").classes("d-code d-pre").mark("settings")
+        # What scrolls can be reached by keys.
+        set_name(text, tr("Settings and facts")).props('tabindex="0" role="region"')
     both = {"facts": dict(run_data.facts), "settings": dict(run_data.config)}
     text.text = json.dumps(both, indent=2, ensure_ascii=False, default=str)

@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastapi import Request
 from nicegui import app, ui
 from rich.console import Console
 
@@ -11,9 +12,10 @@ from keisei.errors import KeiseiError
 from keisei.run_files import LADDER
 from keisei.runs.folder import RunsFolder
 from keisei.runs.watch import Watch
-from keisei.web.dashboard.components import PLAY_ADDRESS, Dashboard
+from keisei.web.dashboard.components import GAMES_ADDRESS, PLAY_ADDRESS, Dashboard
+from keisei.web.dashboard.games_page import games_page
 from keisei.web.dashboard.ladder_page import ladder_page
-from keisei.web.dashboard.overview_page import overview_page
+from keisei.web.dashboard.overview_page import overview_page, view_from
 from keisei.web.dashboard.run_page import run_page
 from keisei.web.guard import is_loopback
 from keisei.web.server import LOOPBACK, serve
@@ -64,12 +66,23 @@ def build_pages(dashboard: Dashboard) -> None:
     """Register all pages."""
 
     @ui.page("/")
-    def index(runs: str | None = None, show: str = "", x: str = "timestep") -> None:
-        overview_page(dashboard, runs, show, x)
+    def index(request: Request) -> None:
+        query = request.query_params
+        overview_page(
+            dashboard,
+            query.get("runs"),
+            query.getlist("show"),
+            view_from(query),
+            group=query.get("group") == "1",
+        )
 
     @ui.page("/run/{name}")
-    def one_run(name: str, x: str = "timestep") -> None:
-        run_page(dashboard, name, x)
+    def one_run(name: str, request: Request) -> None:
+        run_page(dashboard, name, view_from(request.query_params))
+
+    @ui.page(GAMES_ADDRESS)
+    def games(runs: str = "") -> None:
+        games_page(dashboard, runs)
 
     @ui.page("/ladder")
     def ladder() -> None:

@@ -1,7 +1,9 @@
-// Formatters, error bars and tooltips of the dashboard's charts.
+// Formatters, error bars, tooltips, zoom and downloads of the dashboard's charts.
 window.keisei = (() => {
   const escape = (text) =>
     String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+  // Words in the page's language, set by the page.
+  const words = {};
 
   const number = (value) => {
     if (value == null || !isFinite(value)) return "-";
@@ -32,42 +34,132 @@ window.keisei = (() => {
     true,
   );
 
+  // Series that only draw what others show: the area, the faint values.
+  const isExtra = (id) => /^(low|high)-|^raw$/.test(id || "");
+
   // Names come from files: they are escaped, never markup.
   const tip = (unit) => (found) => {
     const points = (Array.isArray(found) ? found : [found]).filter(
-      (p) => (p.seriesType === "line" || p.seriesType === "scatter") &&
-        !/^(low|high|raw)$/.test(p.seriesId),
+      (p) => (p.seriesType === "line" || p.seriesType === "scatter") && !isExtra(p.seriesId),
     );
     if (!points.length) return "";
+    const faint = (text) => ` <span class="d-faint">${text}</span>`;
     const axis = Array.isArray(found) ? points[0].axisValue : points[0].value[0];
     const rows = points.map((p) => {
       const v = p.value;
-      if (p.seriesName === "checkpoints") return `<div>▲ ${escape(p.name)}: click to play</div>`;
+      if (p.seriesId === "checkpoints")
+        return `<div>▲ ${escape(p.name)}: ${escape(words.play)}</div>`;
       if (p.seriesType === "scatter")
-        return `<div><b>${escape(p.name)}</b> ${Math.round(v[0])} Elo ` +
-          `<span class="d-faint">${Math.round(v[2])} to ${Math.round(v[3])}</span></div>`;
+        return `<div><b>${escape(p.name)}</b> ${Math.round(v[0])} Elo` +
+          `${faint(`${Math.round(v[2])} – ${Math.round(v[3])}`)}</div>`;
       const isShare = p.value.length === 5 || (p.value.length === 2 && v[1] <= 1);
-      const text = isShare ? percent(v[1]) : number(v[1]);
-      const range = v.length > 3 ? (isShare ? [percent(v[2]), percent(v[3])] : [number(v[2]), number(v[3])]) : null;
-      const more = range && range[0] !== range[1]
-        ? ` <span class="d-faint">${range[0]} to ${range[1]}</span>` : "";
-      const games = v.length === 5 && v[4] ? ` <span class="d-faint">${v[4]} games</span>` : "";
+      const show = isShare ? percent : number;
+      const range = v.length > 3 ? [show(v[2]), show(v[3])] : null;
+      const more = range && range[0] !== range[1] ? faint(`${range[0]} – ${range[1]}`) : "";
+      const games = v.length === 5 && v[4] ? faint(`${v[4]} ${escape(words.games)}`) : "";
       return `<div><span class="d-dot" style="background:${escape(p.color)}"></span> ` +
-        `${escape(p.seriesName)} <b>${text}</b>${more}${games}</div>`;
+        `${escape(p.seriesName)} <b>${show(v[1])}</b>${more}${games}</div>`;
     });
     const whole = Math.abs(axis) >= 100 ? Math.round(axis) : Math.round(axis * 10) / 10;
     const head = Array.isArray(found)
-      ? `<div class="d-faint">${whole.toLocaleString("en")} ${unit}</div>` : "";
+      ? `<div class="d-faint">${whole.toLocaleString()} ${escape(words[unit])}</div>` : "";
     return head + rows.join("");
   };
-  const tips = { timestep: tip("plies"), seconds: tip("minutes"), update: tip("updates") };
+  const tips = { timestep: tip("timestep"), seconds: tip("seconds"), update: tip("update") };
 
-  // Seconds since 1970 as a date in the visitor's locale.
+  // Seconds since 1970 as a date in the page's language.
   const when = (seconds) =>
     seconds
-      ? new Date(1000 * seconds).toLocaleString([], {
+      ? new Date(1000 * seconds).toLocaleString(document.documentElement.lang || [], {
           month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
         })
       : "-";
-  return { when, number, percent, errorBar, errorBarAcross, tips };
+
+  // ---- zoom ----
+
+  const chartOf = (id) => getElement(id)?.chart;
+  const zoomOf = (chart) => {
+    const { start = 0, end = 100 } = chart.getOption().dataZoom?.[0] ?? {};
+    return [start, end];
+  };
+  const setZoom = (chart, start, end) => {
+    chart.dispatchAction({ type: "dataZoom", start: Math.max(0, start), end: Math.min(100, end) });
+    chart.getDom().classList.toggle("d-zoomed", start > 0 || end < 100);
+  };
+  // Keeps the middle: a factor below 1 shows less of the axis.
+  const zoom = (id, factor) => {
+    const chart = chartOf(id);
+    if (!chart) return;
+    const [start, end] = zoomOf(chart);
+    const reach = Math.max(0.05, ((end - start) * factor) / 2);
+    const middle = Math.min(100 - reach, Math.max(reach, (start + end) / 2));
+    setZoom(chart, reach >= 50 ? 0 : middle - reach, reach >= 50 ? 100 : middle + reach);
+  };
+  const resetZoom = (id) => chartOf(id) && setZoom(chartOf(id), 0, 100);
+
+  // ---- downloads ----
+
+  const download = (blob, name) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  };
+  const fileName = (title, ending) =>
+    `${title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "plot"}.${ending}`;
+  const quoted = (cell) => {
+    const text = String(cell ?? "");
+    // A spreadsheet would run a text that begins like a formula.
+    const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  const csvText = (chart, axis) => {
+    const rows = [["series", axis, "value", "low", "high", "games"]];
+    for (const series of chart.getOption().series) {
+      if (series.type === "custom" || isExtra(series.id)) continue;
+      for (const point of series.data) {
+        const value = point.value ?? point;
+        rows.push([series.name || point.name, ...value]);
+      }
+    }
+    return rows.map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
+  };
+  // The picture as a file of its own: colours are written out, the card's colour is behind it.
+  const svgText = (chart) => {
+    const drawn = chart.getDom().querySelector("svg");
+    const style = getComputedStyle(document.body);
+    const { width, height } = drawn.getBoundingClientRect();
+    const copy = drawn.cloneNode(true);
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const text = new XMLSerializer().serializeToString(copy);
+    const colour = style.getPropertyValue("--k-surface").trim();
+    return text
+      .replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim() || "#000")
+      .replace(/(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${colour}"/>`);
+  };
+  const pngBlob = async (chart) => {
+    const scale = 2;
+    const picture = new Image();
+    picture.src = URL.createObjectURL(new Blob([svgText(chart)], { type: "image/svg+xml" }));
+    await picture.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = scale * picture.width;
+    canvas.height = scale * picture.height;
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(picture.src);
+    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  };
+  const save = async (id, kind, title, axis) => {
+    const chart = chartOf(id);
+    if (!chart) return;
+    const blob =
+      kind === "csv" ? new Blob([csvText(chart, axis)], { type: "text/csv;charset=utf-8" })
+      : kind === "svg" ? new Blob([svgText(chart)], { type: "image/svg+xml" })
+      : await pngBlob(chart);
+    download(blob, fileName(title, kind));
+  };
+  return { words, when, number, percent, errorBar, errorBarAcross, tips, zoom, resetZoom, save };
 })();

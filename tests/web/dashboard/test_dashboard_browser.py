@@ -20,12 +20,14 @@ from keisei.run_files import (
     HEARTBEAT,
     LIVE,
     METRICS,
+    NOTES,
     PAUSE,
     RESET,
     STRENGTH,
 )
 from keisei.runs.heartbeat import RunHeartbeat
 from keisei.runs.journal import rewind
+from keisei.runs.report import write_report
 from keisei.shogi.types import Color
 from keisei.system import write_atomically
 from keisei.web.dashboard import site
@@ -33,7 +35,7 @@ from keisei.web.dashboard.components import Dashboard
 from tests.evaluation.test_results import Nobody
 from tests.runs.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.training.fake_run import random_record
-from tests.web.conftest import PHONE, OpenPage, Server, open_pages
+from tests.web.conftest import PHONE, OpenPage, Server, accessibility_problems, open_pages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -43,6 +45,9 @@ pytestmark = pytest.mark.slow
 
 EVIL = "<img src=x onerror=window.hacked=1>"
 SECRET = "a secret that no page shows"
+OPTIONS = "getElement(+document.querySelector('.d-compare .d-chart').id.slice(1)).chart.getOption()"
+"""The options of the plot that compares runs, as ECharts has them."""
+
 LINES = '.d-compare svg path[stroke^="var(--d-"][stroke-width="2"]'
 """The curves of the plot that compares runs."""
 
@@ -56,7 +61,9 @@ def root(tmp_path_factory: pytest.TempPathFactory, runs: Path) -> Path:
     """A folder with runs of all kinds, and secrets beside it."""
     top = tmp_path_factory.mktemp("top")
     root = top / "runs"
-    fake_journal(root, "first", 40)
+    first = fake_journal(root, "first", 40)
+    write_games([random_record("greedy", "network", 2)], first / GAMES,
+                prefix="update-000040", event="test")  # fmt: skip
     second = fake_journal(root, "second", 20)
     (second / "checkpoints").mkdir(exist_ok=True)
     write_games([random_record("network", "greedy", 1)], second / GAMES,
@@ -117,7 +124,7 @@ def test_runs_are_listed_and_compared(open_page: OpenPage) -> None:
     rows = page.locator(".d-table tbody tr")
     first = rows.filter(has=page.locator("a", has_text=re.compile("^first$")))
     assert "finished" in first.inner_text()
-    assert "Elo" in page.locator(".d-table thead").inner_text()
+    assert "Elo" in page.locator(".d-table thead").first.inner_text()
     first.locator(".q-checkbox").click()
     wait_for_number(page, LINES, 1)
     page.wait_for_url("**runs=second&**")  # the choice is part of the address
@@ -125,6 +132,82 @@ def test_runs_are_listed_and_compared(open_page: OpenPage) -> None:
     page.wait_for_url("**x=seconds")
     page.reload()
     wait_for_number(page, LINES, 1)
+
+
+def test_metrics_are_compared_side_by_side_and_seeds_together(
+    open_page: OpenPage, root: Path
+) -> None:
+    for seed in (1, 2):
+        run = root / f"pair-{seed}"
+        shutil.copytree(root / "first", run)
+        config = json.loads((run / "config.json").read_bytes())
+        config["run"]["seed"] = seed
+        (run / "config.json").write_text(json.dumps(config))
+    try:
+        shown = "&show=metric/losses/entropy&show=rating&show=no-such-thing"
+        page = open_page()
+        page.wait_for_selector('a[href="/run/pair-2"]')  # the server has found them
+        page.goto(f"{page.url.partition('?')[0]}?runs=pair-1/pair-2{shown}&x=update")
+        wait_for_number(page, ".d-compare .d-chart", 2)
+        wait_for_number(page, LINES, 4)
+        differing = page.locator(".k-card", has_text="Settings that differ").locator("tbody tr")
+        assert differing.all_inner_texts() == ["run.seed\t1\t2"]
+        page.get_by_role("checkbox", name="Group seeds").click()
+        page.wait_for_url("**group=1&**")
+        page.get_by_text("pair (2 seeds)").first.wait_for()
+        wait_for_number(page, LINES, 2)
+        page.reload()
+        wait_for_number(page, LINES, 2)
+    finally:
+        for seed in (1, 2):
+            shutil.rmtree(root / f"pair-{seed}")
+
+
+def test_settings_in_which_runs_differ_are_listed(open_page: OpenPage) -> None:
+    page = open_page("?runs=first/tiny")
+    card = page.locator(".k-card", has_text="Settings that differ")
+    card.get_by_text("run.total_timesteps").wait_for()
+    assert card.locator("th").all_inner_texts() == ["Setting", "first", "tiny"]
+
+
+def test_curves_are_smoothed_scaled_zoomed_and_saved(open_page: OpenPage) -> None:
+    page = open_page("?runs=first&show=metric/losses/value")
+    chart = page.locator(".d-compare .d-chart")
+    chart.locator("svg path").first.wait_for(state="attached")
+    before = chart.inner_html()
+    slider = page.get_by_role("slider", name="Smoothing")
+    slider.locator("[tabindex]").focus()
+    for _ in range(3):
+        page.keyboard.press("PageUp")
+    page.wait_for_url("**smooth=*")
+    page.wait_for_function(
+        "old => document.querySelector('.d-compare .d-chart').innerHTML !== old", arg=before
+    )
+    page.get_by_role("checkbox", name="Log scale").click()
+    page.wait_for_url("**log=1**")
+    page.wait_for_function(f"{OPTIONS}.yAxis[0].type === 'log'")
+    page.get_by_role("button", name="Zoom in: Value loss").click()
+    page.wait_for_function(f"{OPTIONS}.dataZoom[0].end === 75")
+    page.get_by_role("button", name="Zoom out: Value loss").click()
+    page.wait_for_function(f"{OPTIONS}.dataZoom[0].end === 100")
+    page.get_by_role("button", name="Zoom in: Value loss").click()
+    page.get_by_role("button", name="Reset zoom: Value loss").click()
+    page.wait_for_function(f"{OPTIONS}.dataZoom[0].end === 100")
+    saved = {}
+    for kind in ("CSV", "PNG", "SVG"):
+        page.get_by_role("button", name="Download: Value loss").click()
+        with page.expect_download() as download:
+            page.locator(".q-menu .q-item").get_by_text(kind, exact=True).click()
+        assert download.value.suggested_filename == f"Value-loss.{kind.lower()}"
+        saved[kind] = download.value.path().read_bytes()
+    lines = saved["CSV"].decode().splitlines()
+    assert lines[0] == "series,x,value,low,high,games"
+    assert len(lines) == 41, "a line for each update"
+    assert lines[1].startswith("first,16384,0.")
+    assert saved["PNG"].startswith(b"\x89PNG")
+    picture = saved["SVG"].decode()
+    assert picture.startswith("<svg")
+    assert "var(" not in picture, "its colours are written out"
 
 
 def test_any_metric_can_be_compared(open_page: OpenPage) -> None:
@@ -172,10 +255,102 @@ def test_a_run_is_followed_while_it_trains(open_page: OpenPage, root: Path) -> N
         wait_for_number(page, ".d-board svg", 3)
         rewind(run / METRICS, 1)  # the run is resumed at an earlier checkpoint
         page.wait_for_function("!document.querySelector('.d-tiles').innerText.includes('75 %')")
+        progress = PhaseProgress("evaluating", 120, 400)
+        write_atomically(run / HEARTBEAT, RunHeartbeat(now, progress).to_json())
+        page.get_by_text("evaluating, 120 of up to 400 games").wait_for()
         append(run, line(now, "end", 1, reason="finished"))
         page.wait_for_selector(".d-state.d-finished")
     finally:
         shutil.rmtree(run)
+    page.get_by_text("This run has been moved or removed").wait_for()
+    assert page.locator(".d-state").inner_text() == "removed"
+
+
+def test_notes_and_tags_are_kept_with_the_run(open_page: OpenPage, root: Path) -> None:
+    file = root / "second" / NOTES
+    page = open_page("run/second")
+    page.get_by_label("Notes", exact=True).fill(f"good {EVIL}")
+    page.get_by_label("Tags", exact=True).fill("paper, seed-2")
+    page.get_by_role("checkbox", name="In the archive").click()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved.", exact=True).wait_for()
+    try:
+        notes = json.loads(file.read_text("utf-8"))
+        assert notes == {"text": f"good {EVIL}", "tags": ["paper", "seed-2"], "is_archived": True}
+        page.goto(page.url.partition("/run/")[0])
+        page.get_by_text("1 in the archive").wait_for()
+        assert number(page, 'a[href="/run/second"]') == 0
+        page.get_by_role("checkbox", name="Show archive").click()
+        page.wait_for_selector('a[href="/run/second"]')
+        page.get_by_label("Search runs").fill("PAPER")
+        wait_for_number(page, '[aria-label="Runs"] tbody tr', 1)
+        assert page.locator(".d-tag").all_inner_texts() == ["paper", "seed-2"]
+        assert page.evaluate("window.hacked") is None
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def test_the_games_of_two_runs_are_stepped_together(open_page: OpenPage) -> None:
+    page = open_page("games?runs=first/second")
+    captions = page.locator(".d-viewer .d-hint")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.d-viewer .d-hint')].filter(c => c.innerText).length === 2"
+    )
+    captions_say = (
+        "text => [...document.querySelectorAll('.d-viewer .d-hint')]"
+        ".every(caption => caption.innerText.includes(text))"
+    )
+    page.get_by_role("button", name="First position").first.click()
+    page.wait_for_function(captions_say, arg="move 0 of")
+    for _ in range(2):
+        page.get_by_role("button", name="Next move").first.click()
+    page.wait_for_function(captions_say, arg="move 2 of")
+    assert "greedy (Black) - network (White)" in captions.first.inner_text()
+    table = page.locator(".d-table").first
+    table.get_by_text("mean length in plies").wait_for()
+    assert table.locator("th").all_inner_texts() == ["Figure", "first", "second"]
+
+
+def test_pages_that_do_not_exist_say_so(server: Server) -> None:
+    status, text = server.request("/run/nothere")
+    assert status == 404
+    assert "There is no such run" in text
+    status, text = server.request("/no/such/page", Accept_Language="ja")
+    assert status == 404
+    assert "このアドレスにページはありません。" in text
+    assert '<html lang="ja"' in text
+    assert server.request("/_nicegui/nothing")[0] == 404
+
+
+@pytest.mark.parametrize(("language", "dark"), [("en-US", False), ("ja-JP", True)])
+def test_axe_finds_nothing(open_page: OpenPage, language: str, dark: bool) -> None:
+    page = open_page("?runs=first/second", PHONE if dark else (1280, 800), dark=dark,
+                     language=language)  # fmt: skip
+    address = page.url.partition("?")[0]
+    for path in ("?runs=first/second&show=rating&show=metric/losses/entropy", "run/second",
+                 "games?runs=first/second", "ladder"):  # fmt: skip
+        page.goto(address + path)
+        page.wait_for_selector(".d-chart svg path, .d-board svg", state="attached")
+        page.wait_for_selector(".d-table tbody tr")
+        assert accessibility_problems(page) == [], path
+    if not dark:
+        page.goto(address + "?runs=first")
+        page.locator(".d-tool").last.click()
+        page.wait_for_selector(".q-menu .q-item")
+        assert accessibility_problems(page, popup=True) == []
+
+
+def test_figures_of_a_report_stay_on_one_line(browser: "Browser", root: Path) -> None:
+    report = write_report(root / "first")
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.set_content(report.read_text("utf-8"))
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.card dd')].map(dd => { const r = document.createRange();"
+        " r.selectNode(dd.firstChild); return r.getClientRects().length; })"
+    )
+    page.close()
+    assert heights
+    assert set(heights) == {1}
 
 
 def live_games(now: float, *games: dict[str, str]) -> bytes:

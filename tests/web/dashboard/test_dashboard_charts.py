@@ -15,8 +15,9 @@ from keisei.runs.curves import Curve
 from keisei.runs.journal import EloEstimate, ScoreEstimate
 from keisei.runs.run_record import Evaluation
 from keisei.web.dashboard import charts
-from keisei.web.dashboard.overview_page import trend_points
+from keisei.web.dashboard.components import view_of, view_query
 from keisei.web.dashboard.run_panels import worker_table
+from keisei.web.dashboard.runs_table import trend_points
 
 EVIL = ":renderItem"
 """A name from a file that would be run as code if it became a key."""
@@ -53,7 +54,7 @@ def keys(tree: Any) -> Iterator[str]:
 def every_chart(name: str) -> list[charts.Options]:
     ratings = RunRatings(1, (CheckpointRating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
     return [
-        charts.curve_chart([charts.ChartLine(name, "red", curve(1.0, 2.0))], "timestep"),
+        charts.curve_chart([charts.ChartLine(name, "red", curve(1.0, 2.0))], charts.ChartView()),
         charts.strength_chart(
             [(name, "red", evaluations(0.5, opponent=name), name)],
             "update",
@@ -84,8 +85,8 @@ def test_charts_without_data() -> None:
     empty = Curve(*(np.empty(0) for _ in range(4)))
     empty_ratings = RunRatings(1, (), ())
     for options in (
-        charts.curve_chart([charts.ChartLine("a", "red", empty)], "timestep"),
-        charts.curve_chart([], "timestep"),
+        charts.curve_chart([charts.ChartLine("a", "red", empty)], charts.ChartView()),
+        charts.curve_chart([], charts.ChartView()),
         charts.strength_chart([], "timestep"),
         charts.strength_chart([("a", "red", [], "greedy")], "timestep"),
         charts.elo_chart([("a", "red", empty_ratings)]),
@@ -96,13 +97,14 @@ def test_charts_without_data() -> None:
 
 
 def test_a_curve_is_drawn_with_its_extremes() -> None:
-    options = charts.curve_chart([charts.ChartLine("KL", "red", curve(1.0, 3.0))], "seconds")
+    view = charts.ChartView("seconds")
+    options = charts.curve_chart([charts.ChartLine("KL", "red", curve(1.0, 3.0))], view)
     by_id = {series.get("id"): series for series in options["series"]}
-    assert by_id["low"]["data"] == [[1 / 60, 0.0], [2 / 60, 2.0]] or by_id["low"]["data"] == [
+    assert by_id["low-0"]["data"] == [[1 / 60, 0.0], [2 / 60, 2.0]] or by_id["low-0"]["data"] == [
         [round(1 / 60, 6), 0.0],
         [round(2 / 60, 6), 2.0],
     ]
-    assert [height for _, height in by_id["high"]["data"]] == [3.0, 3.0]
+    assert [height for _, height in by_id["high-0"]["data"]] == [3.0, 3.0]
     line = options["series"][-1]
     assert line["name"] == "KL"
     assert [point[1:] for point in line["data"]] == [[1.0, 0.0, 3.0], [3.0, 2.0, 5.0]]
@@ -110,10 +112,75 @@ def test_a_curve_is_drawn_with_its_extremes() -> None:
 
 def test_several_runs_share_a_chart() -> None:
     options = charts.curve_chart(
-        [charts.ChartLine(name, "red", curve(1.0)) for name in ("one", "two")], "update"
+        [charts.ChartLine(name, "red", curve(1.0)) for name in ("one", "two")],
+        charts.ChartView("update"),
     )
     assert [series["name"] for series in options["series"]] == ["one", "two"]
     assert options["legend"]["show"]
+
+
+def test_groups_have_bands_of_their_own() -> None:
+    lines = [
+        charts.ChartLine("one", "red", curve(1.0, 2.0), has_band=True),
+        charts.ChartLine("two", "blue", curve(3.0, 4.0), has_band=True),
+        charts.ChartLine("three", "green", curve(5.0, 6.0)),
+    ]
+    series = charts.curve_chart(lines, charts.ChartView("update"))["series"]
+    bands = [found for found in series if "stack" in found]
+    assert [found["id"] for found in bands] == ["low-0", "high-0", "low-1", "high-1"]
+    assert len({found["stack"] for found in bands}) == 2
+    assert [found["name"] for found in series[4:]] == ["one", "two", "three"]
+
+
+def test_a_logarithmic_axis_leaves_out_what_it_cannot_show() -> None:
+    view = charts.ChartView("update", is_log=True)
+    line = charts.ChartLine("a", "red", curve(-1.0, 0.5, 10.0))
+    options = charts.curve_chart([line], view, from_zero=True)
+    assert options["yAxis"]["type"] == "log"
+    assert [point[:2] for point in options["series"][-1]["data"]] == [[2.0, 0.5], [3.0, 10.0]]
+    assert all(low > 0.0 for _, _, low, _ in options["series"][-1]["data"])
+    assert not any("stack" in series for series in options["series"])
+    shares = charts.curve_chart([line], view, percent=True)
+    assert shares["yAxis"]["type"] == "value", "shares from 0 to 1 have their own scale"
+
+
+def test_smoothing_can_be_chosen() -> None:
+    values = [0.0, 1.0] * 50
+    line = charts.ChartLine("a", "red", curve(*values))
+    for share, spread in ((0.0, 1.0), (0.05, 0.2), (0.25, 0.05)):
+        options = charts.curve_chart([line], charts.ChartView("update", smoothing=share))
+        shown = [point[1] for point in options["series"][-1]["data"]]
+        assert max(shown) - min(shown) <= spread + 1e-9
+        assert options["series"][-2]["id"] == "raw"
+
+
+@pytest.mark.parametrize(
+    ("query", "view"),
+    [
+        (("", "", ""), charts.ChartView()),
+        (("seconds", "0", "1"), charts.ChartView("seconds", 0.0, True)),
+        (("update", "100", ""), charts.ChartView("update", 0.25, False)),
+        (("nonsense", "999", "x"), charts.ChartView("timestep", 0.25, False)),
+        (("update", "-5", "0"), charts.ChartView("update")),
+    ],
+)
+def test_a_view_is_read_from_the_address(
+    query: tuple[str, str, str], view: charts.ChartView
+) -> None:
+    found = view_of(*query)
+    assert found == view
+    address = view_query(found)
+    again = view_of(address["x"], address.get("smooth", ""), address.get("log", ""))
+    assert again == pytest.approx(view)
+
+
+def test_evaluations_are_curves_too() -> None:
+    found = charts.rating_curve(evaluations(0.5, 0.8), "timestep")
+    assert (found.x.tolist(), found.mean.tolist()) == ([1000.0, 2000.0], [500.0, 800.0])
+    assert found.low.tolist() == [450.0, 750.0]
+    scored = charts.score_curve(evaluations(0.5), "update", "greedy")
+    assert (scored.x.tolist(), scored.high.tolist()) == ([1.0], [0.6])
+    assert len(charts.rating_curve([], "update").x) == 0
 
 
 def test_scores_have_their_intervals() -> None:
