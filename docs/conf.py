@@ -24,3 +24,5 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 default_role = "py:obj"
+# Short names such as `plies` are fields of several classes: a link to any of them will do.
+suppress_warnings = ["ref.python"]

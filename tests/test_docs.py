@@ -1,7 +1,9 @@
 """README and docs name what exists: commands, files, tests, pages."""
 
 import re
+from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 import typer
@@ -48,6 +50,21 @@ def test_requirements_name_files_and_tests_that_exist() -> None:
         name for name in set(re.findall(r"::(test_\w+)", page)) if f"def {name}(" not in tests
     ]
     assert missing == []
+
+
+def test_names_from_elsewhere_lead_to_names_that_exist() -> None:
+    page = (DOCS / "names.md").read_text("utf-8")
+    for name in re.findall(r"`(keisei(?:\.\w+)+)`", page):
+        assert resolve_name(name) is not None
+
+
+def test_every_front_door_is_in_the_api_reference() -> None:
+    page = (DOCS / "api.md").read_text("utf-8")
+    doors = [path.parent.name for path in (ROOT / "keisei").glob("*/__init__.py")]
+    for door in set(doors) - {"benchmark", "commands"}:
+        assert f".. automodule:: keisei.{door}\n   :members:\n" in page, door
+        package = import_module(f"keisei.{door}")
+        assert set(package.__all__) <= {*dir(package)}, "autodoc and editors read dir()"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -5,7 +5,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "examples" / "ppo_shogi.py"
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "examples" / "ppo_shogi.py"
+
+
+def test_train_py_is_keisei_train(tmp_path: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, ROOT / "train.py", "--config", "missing.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert process.returncode == 2
+    assert "missing.yaml" in process.stderr
 
 
 def test_the_ppo_example_trains_and_reports() -> None:

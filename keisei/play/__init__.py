@@ -17,3 +17,7 @@ def __getattr__(name: str) -> object:
     from keisei.play.opponent import Opponent
 
     return Opponent
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
