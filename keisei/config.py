@@ -128,6 +128,23 @@ def _parsed(overrides: Sequence[str]) -> list[tuple[str, object]]:
     return [(path, parse(value, f"value of {path}")) for path, value in pairs]
 
 
+def texts_of(overrides: Sequence[str]) -> frozenset[str]:
+    """Return all texts among the values of overrides: what a user has typed.
+
+    >>> sorted(texts_of(["evaluation.opponents=[random, 'usi:engine,depth=3']"]))
+    ['random', 'usi:engine,depth=3']
+    """
+
+    def texts(value: object) -> Iterable[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping | list):
+            for part in value.values() if isinstance(value, Mapping) else value:
+                yield from texts(part)
+
+    return frozenset(text for _, value in _parsed(overrides) for text in texts(value))
+
+
 def _merged(settings: Iterable[tuple[str, object]]) -> dict[str, object]:
     """Return fields by section, from values by ``section.field`` or ``section``; later ones win."""
     merged: dict[str, object] = {}

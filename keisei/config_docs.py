@@ -37,6 +37,10 @@ A run may be resumed with other settings: `keisei train --resume RUN`, with a fi
 takes effect with the next update; "new games": so it does, and the games in progress are abandoned
 and counted (`workers/abandoned_games`); "fixed": the change is refused.
 
+A USI engine among the opponents is a program that would run, and so is a foreign Ray cluster. From
+a file, also from a run's `config.json` and a sweep's, they are refused unless `--set` names them
+too, or [your own list](security.md#programs-in-settings) does.
+
 A file contains only what differs from the defaults:
 
 ```yaml

@@ -329,7 +329,8 @@ class ParallelConfig(Section):
         120.0, description="Seconds without a heartbeat after which a worker is replaced."
     )
     ray_address: Text = Field(
-        "", description="Ray cluster to join: auto, or host:port; empty: Ray on this machine."
+        "",
+        description="Ray cluster to join: auto, or (with your consent) host:port; empty: our own.",
     )
     compression: Literal["off", "gzip", "bf16", "bf16+gzip"] = Field(
         "off",
@@ -401,7 +402,7 @@ class EvaluationConfig(Section):
     )
     opponents: tuple[Text, ...] = Field(
         ("random", "greedy", "alphabeta:2", "alphabeta:3"),
-        description="Opponents, as player specs: random, greedy, alphabeta:2, usi:...",
+        description="Opponents, as player specs; engines (usi:...) in files need your consent.",
     )
     within: Annotated[float, Field(ge=0.0)] = Field(
         60.0,

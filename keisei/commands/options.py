@@ -114,6 +114,13 @@ class ConfigOptions:
 
         return load_config(self.config, self.settings, saved=saved, flags=self.flags)
 
+    @property
+    def named(self) -> frozenset[str]:
+        """All texts in the values of ``--set``: see `keisei.players.allowed_programs`."""
+        from keisei.config import texts_of
+
+        return texts_of(self.settings)
+
 
 Command = Callable[..., None]
 

@@ -25,11 +25,11 @@ def train(
     from keisei.training.run import resume_run, start_run
 
     if resume is None:
-        summary = start_run(options.load(), profile=profile)
+        summary = start_run(options.load(), named=options.named, profile=profile)
     else:
         run_directory = find_run(Path(resume))
         config = options.load(saved=run_directory / CONFIG)
-        summary = resume_run(config, run_directory, profile=profile)
+        summary = resume_run(config, run_directory, named=options.named, profile=profile)
     if not summary.is_first:
         return
     if as_json:

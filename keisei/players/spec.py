@@ -42,6 +42,7 @@ from keisei.network.loading import (
     load_network,
     read_network,
 )
+from keisei.players.allowed_programs import is_engine
 from keisei.players.bots import (
     AlphaBetaPlayer,
     GreedyPlayer,
@@ -157,7 +158,7 @@ def make_player(spec: str, *, device: str = "cpu", threads: int = 0) -> Player:
         return _alphabeta(parsed, argument, threads or usable_cpus())
     if kind == "frozen":
         return _network(parsed, argument, lambda name: _load_frozen(parsed, name, threads))
-    if kind == "usi":
+    if is_engine(spec):
         return _usi(parsed, argument, threads or usable_cpus())
     return _network(parsed, parsed.head, lambda path: _load(parsed, Path(path), device, threads))
 

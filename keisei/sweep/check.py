@@ -71,8 +71,10 @@ def require_set_up(sweep: Sweep) -> None:
 def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object]]]:
     """Yield the set-up steps of training, each with the settings that it depends on."""
     from keisei.network.model_factory import network_device
+    from keisei.players.allowed_programs import require_allowed
     from keisei.players.spec import make_player
 
+    require_allowed(config)
     for spec in config.evaluation.opponents:
         yield spec, lambda spec=spec: make_player(spec, threads=1).close()  # type: ignore[misc]
     yield (config.device, config.model.type), lambda: network_device(config)

@@ -1,7 +1,7 @@
 """Starts and resumes runs: their directories, callbacks and summaries."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +22,7 @@ from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
+from keisei.players.allowed_programs import require_allowed
 from keisei.players.spec import make_player
 from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_launched
 from keisei.run_files import CHECKPOINTS, CONFIG, MILESTONES, REPORT
@@ -110,8 +111,15 @@ class RunSummary:
         return "\n".join(lines)
 
 
-def start_run(config: AppConfig, *, profile: bool = False) -> RunSummary:
-    """Create the directory of a new run and train in it."""
+def start_run(
+    config: AppConfig, *, named: Collection[str] = (), profile: bool = False
+) -> RunSummary:
+    """Create the directory of a new run and train in it.
+
+    Raises:
+        ProgramNotAllowedError: The settings name an engine that is not among the `named` ones.
+    """
+    require_allowed(config, named)
     learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
     require_trackers(config)
@@ -138,12 +146,20 @@ def _new_directory(run_directory: Path) -> str | None:
     return None
 
 
-def resume_run(config: AppConfig, run_directory: Path, *, profile: bool = False) -> RunSummary:
+def resume_run(
+    config: AppConfig,
+    run_directory: Path,
+    *,
+    named: Collection[str] = (),
+    profile: bool = False,
+) -> RunSummary:
     """Continue a run from its newest valid checkpoint, perhaps with other settings.
 
     Raises:
         ConfigError: A setting has changed that cannot be; see `keisei.training.resume`.
+        ProgramNotAllowedError: The settings name an engine that is not among the `named` ones.
     """
+    require_allowed(config, named)
     require_changeable(
         {
             path: change
