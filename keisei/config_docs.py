@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from keisei.config import recipes, sections
-from keisei.config_schema import Section
+from keisei.config_schema import MAX_COUNT, Section
 from keisei.system import write_atomically
 from keisei.training.resume import at_resume
 
@@ -109,8 +109,17 @@ def _values(schema: Schema) -> str:
 
 def _bounds(schema: Schema) -> str:
     signs = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
-    bounds = [f"{sign} {schema[key]:g}" for key, sign in signs.items() if key in schema]
+    bounds = [
+        f"{sign} {_number(schema[key])}"
+        for key, sign in signs.items()
+        if schema.get(key, MAX_COUNT) < MAX_COUNT  # higher limits only keep nonsense away
+    ]
     return f" {', '.join(bounds)}" if bounds else ""
+
+
+def _number(value: float) -> str:
+    """Return a bound as it is read best: ``0.5``, ``1_048_576``."""
+    return f"{value:g}" if value < 1000 else f"{int(value):_}"
 
 
 def _default(value: object) -> str:

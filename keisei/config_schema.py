@@ -21,8 +21,20 @@ from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.run_files import RUNS
 
-Positive = Annotated[int, Field(gt=0)]
-NonNegative = Annotated[int, Field(ge=0)]
+MAX_COUNT: Final = 10**9
+"""Largest value of counts and intervals; sizes that need memory have lower limits of their own."""
+
+MAX_PLIES_PER_UPDATE: Final = 1 << 30
+"""Plies of a rollout, each of which takes 140 bytes."""
+
+MAX_TOWER_WEIGHTS: Final = 1 << 29
+"""Weights of a tower's blocks, 2 GiB."""
+
+Positive = Annotated[int, Field(gt=0, le=MAX_COUNT)]
+NonNegative = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Threads = Annotated[int, Field(ge=0, le=1024)]
+Games = Annotated[int, Field(gt=0, le=100_000)]
+Width = Annotated[int, Field(gt=0, le=4096)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 MATE_PLIES = (0, 1, 3, 5)
 MAX_TARGETS: Final = 16
@@ -38,7 +50,7 @@ def _is_mate_length(plies: int) -> int:
 
 MatePlies = Annotated[int, AfterValidator(_is_mate_length)]
 LayerSize = Annotated[int, Field(gt=0, le=4096, multiple_of=8)]
-Text = Annotated[str, Field(pattern=r"^\P{Cc}*$")]  # no control characters
+Text = Annotated[str, Field(pattern=r"^\P{Cc}*$", max_length=4096)]  # no control characters
 Shape = Literal["constant", "linear", "cosine"]
 
 
@@ -57,15 +69,17 @@ class RunConfig(Section):
         "", description="Name of the run's directory; empty: date and time of the start."
     )
     root: Text = Field(RUNS, description="Directory that holds the runs.")
-    seed: NonNegative = Field(0, description="Seed of all random numbers of the run.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
+        0, description="Seed of all random numbers of the run."
+    )
     start_from: Text = Field(
         "",
         description="Run or checkpoint with the initial weights; empty: random weights.",
     )
-    total_timesteps: Positive = Field(
+    total_timesteps: Annotated[int, Field(gt=0, le=10**15)] = Field(
         5_000_000, description="Length of the run in plies, of all learners together."
     )
-    max_minutes: Annotated[float, Field(ge=0.0)] = Field(
+    max_minutes: Annotated[float, Field(ge=0.0, le=MAX_COUNT)] = Field(
         0.0,
         description="Time limit in minutes, also for schedules; 0: no limit.",
     )
@@ -84,17 +98,19 @@ class EnvConfig(Section):
     input_features: Text = Field(
         "core46", description="Set of input planes: core46, core46+check ... core46+all."
     )
-    num_games: Positive = Field(512, description="Games that each learner plays in parallel.")
+    num_games: Annotated[int, Field(gt=0, le=1 << 20)] = Field(
+        512, description="Games that each learner plays in parallel."
+    )
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         512, description="Ply at which a game is a draw; such draws are counted separately."
     )
-    opening_plies: NonNegative = Field(
+    opening_plies: Annotated[int, Field(ge=0, le=MAX_PLY_LIMIT)] = Field(
         6, description="Random legal plies at the start of each self-play game."
     )
     declaration: Literal["27", "24", "off"] = Field(
         "27", description="Entering-king rule: 27 or 24 points to win by declaration, or off."
     )
-    threads: NonNegative = Field(
+    threads: Threads = Field(
         0, description="Threads that step the games of the learner, or of each worker; 0: auto."
     )
 
@@ -129,8 +145,10 @@ class ModelConfig(Section):
     move_rows: Text = Field(
         "all", description="sparse: rows of moves: all, all-exchange, target+capture ..."
     )
-    tower_depth: Positive = Field(2, description="Residual blocks (or transformer layers).")
-    tower_width: Positive = Field(64, description="Channels of the tower.")
+    tower_depth: Annotated[int, Field(gt=0, le=256)] = Field(
+        2, description="Residual blocks (or transformer layers)."
+    )
+    tower_width: Width = Field(64, description="Channels of the tower.")
     se_ratio: Fraction = Field(
         0.25, description="Squeeze-and-excitation: hidden width over tower width; 0: off."
     )
@@ -140,13 +158,13 @@ class ModelConfig(Section):
     policy_head: Literal["from_to", "flat"] = Field(
         "from_to", description="Policy head: from_to (query of origin . key of target) or flat."
     )
-    policy_width: Positive = Field(
+    policy_width: Width = Field(
         32, description="Width of the from_to head's queries and keys, or of the flat head's input."
     )
     value_head: Literal["tanh", "wdl"] = Field(
         "tanh", description="Value head: a scalar (tanh) or win, draw and loss (wdl)."
     )
-    value_width: Positive = Field(64, description="Hidden units of the value head.")
+    value_width: Width = Field(64, description="Hidden units of the value head.")
 
     @field_validator("position_rows", "move_rows")
     @classmethod
@@ -157,6 +175,17 @@ class ModelConfig(Section):
             return row_spec("position" if info.field_name == "position_rows" else "move", name).name
         except KeiseiError as error:
             raise ValueError(str(error)) from None
+
+    @model_validator(mode="after")
+    def _fits_into_memory(self) -> Self:
+        # Two 3x3 convolutions per block, or the projections of a transformer's layer.
+        weights = 18 * self.tower_depth * self.tower_width**2
+        if weights > MAX_TOWER_WEIGHTS:
+            raise ValueError(
+                f"{self.tower_depth} blocks of {self.tower_width} channels have {weights:,} "
+                f"weights; at most {MAX_TOWER_WEIGHTS:,} are allowed"
+            )
+        return self
 
     def tower_settings(self) -> dict[str, Any]:
         """Return the settings that models of towers are built with."""
@@ -170,7 +199,9 @@ SPARSE_SETTINGS: Final = ("accumulators", "hidden", "context", "position_rows", 
 class SelfPlayConfig(Section):
     """Collection of experience by self-play."""
 
-    rollout_plies: Positive = Field(64, description="Plies per game between two updates.")
+    rollout_plies: Annotated[int, Field(gt=0, le=1 << 16)] = Field(
+        64, description="Plies per game between two updates."
+    )
     mate_plies: MatePlies = Field(
         3,
         description="Mates of up to this many plies are played by rule, not learned; 0: off.",
@@ -186,7 +217,9 @@ class SelfPlayConfig(Section):
     pool_share: Fraction = Field(
         0.0, description="Share of the games played against earlier networks of the run."
     )
-    pool_size: Positive = Field(8, description="Number of earlier networks kept as opponents.")
+    pool_size: Annotated[int, Field(gt=0, le=1000)] = Field(
+        8, description="Number of earlier networks kept as opponents."
+    )
     pool_interval: Positive = Field(
         10, description="Updates between additions to the pool of earlier networks."
     )
@@ -211,7 +244,7 @@ class PPOConfig(Section):
         1.0,
         description="Fraction of each rollout to learn from: plies with the largest advantages.",
     )
-    minibatch_size: Positive | Literal["auto"] = Field(
+    minibatch_size: Annotated[int, Field(gt=0, le=1 << 24)] | Literal["auto"] = Field(
         2048,
         description="Samples per minibatch; auto: grows and shrinks with speed and free memory.",
     )
@@ -305,14 +338,14 @@ class ParallelConfig(Section):
     backend: Literal["processes", "ray"] = Field(
         "processes", description="Workers: processes on this machine, or ray for a cluster."
     )
-    num_workers: NonNegative | Literal["auto"] = Field(
+    num_workers: Annotated[int, Field(ge=0, le=4096)] | Literal["auto"] = Field(
         0, description="Workers; 0: the learner plays itself (ray: as auto); auto: by cores."
     )
     inference: Literal["auto", "workers", "server"] = Field(
         "auto",
         description="Inference in workers, or in a shared server; auto: server on a GPU.",
     )
-    worker_threads: NonNegative = Field(
+    worker_threads: Threads = Field(
         0, description="Threads of the network per worker; 0: one, the most efficient."
     )
     max_lag: Annotated[int, Field(ge=0, le=16)] = Field(
@@ -325,7 +358,7 @@ class ParallelConfig(Section):
         "stop",
         description="If workers don't start or keep failing: stop, or the learner plays itself.",
     )
-    hang_seconds: Annotated[float, Field(gt=0.0)] = Field(
+    hang_seconds: Annotated[float, Field(gt=0.0, le=1e6)] = Field(
         120.0, description="Seconds without a heartbeat after which a worker is replaced."
     )
     ray_address: Text = Field(
@@ -368,9 +401,7 @@ class DeviceConfig(Section):
     compile: Literal["off", "on", "auto"] = Field(
         "off", description="torch.compile: off, on; auto: on if measured to be faster."
     )
-    threads: NonNegative = Field(
-        0, description="Threads of the network on the CPU; 0: one per core."
-    )
+    threads: Threads = Field(0, description="Threads of the network on the CPU; 0: one per core.")
     deterministic: bool = Field(
         True, description="Use deterministic algorithms of torch, so that runs can be repeated."
     )
@@ -394,14 +425,13 @@ class EvaluationConfig(Section):
         "auto",
         description="Evaluate in a background process; auto: with a free core or a GPU.",
     )
-    games: Positive = Field(
-        128, description="Games against each opponent, with alternating colours."
-    )
-    final_games: Positive = Field(
+    games: Games = Field(128, description="Games against each opponent, with alternating colours.")
+    final_games: Games = Field(
         400, description="Games against each opponent at the end of the run."
     )
     opponents: tuple[Text, ...] = Field(
         ("random", "greedy", "alphabeta:2", "alphabeta:3"),
+        max_length=100,
         description="Opponents, as player specs; engines (usi:...) in files need your consent.",
     )
     within: Annotated[float, Field(ge=0.0)] = Field(
@@ -411,13 +441,13 @@ class EvaluationConfig(Section):
     final_within: Annotated[float, Field(ge=0.0)] = Field(
         30.0, description="The same at the end of the run."
     )
-    max_games: Positive = Field(
+    max_games: Games = Field(
         1000, description="Games for the Elo beyond those against the opponents, at most."
     )
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         512, description="Ply at which a game is a draw; wins take longer than in self-play."
     )
-    opening_plies: NonNegative = Field(
+    opening_plies: Annotated[int, Field(ge=0, le=MAX_PLY_LIMIT)] = Field(
         4, description="Random legal plies at the start of each game."
     )
     temperature: Annotated[float, Field(ge=0.0)] = Field(
@@ -436,7 +466,9 @@ class CheckpointConfig(Section):
     )
     keep: Positive = Field(3, description="Number of newest checkpoints that are kept.")
     milestones: tuple[Annotated[float, Field(gt=0.0)], ...] = Field(
-        (), description="Minutes of training after which the network is kept for good."
+        (),
+        max_length=1000,
+        description="Minutes of training after which the network is kept for good.",
     )
 
 
@@ -447,18 +479,20 @@ class LoggingConfig(Section):
         "auto", description="Terminal output: live, plain lines or off; auto: live on a terminal."
     )
     tensorboard: bool = Field(True, description="Write TensorBoard events.")
-    sample_games: NonNegative = Field(
+    sample_games: Annotated[int, Field(ge=0, le=10_000)] = Field(
         4, description="Games written as KIF and CSA at each evaluation."
     )
     wandb: Literal["off", "offline", "online"] = Field(
         "off", description="Weights & Biases (extra wandb): off, offline or online."
     )
     wandb_project: Text = Field("keisei", description="Project at Weights & Biases.")
-    wandb_timeout: Annotated[float, Field(gt=0.0)] = Field(
+    wandb_timeout: Annotated[float, Field(gt=0.0, le=1e6)] = Field(
         60.0, description="Timeout in seconds for Weights & Biases at the end of the run."
     )
     plugins: tuple[Text, ...] = Field(
-        (), description="Callbacks to load, by entry point name in the group keisei.callbacks."
+        (),
+        max_length=100,
+        description="Callbacks to load, by entry point name in the group keisei.callbacks.",
     )
 
 
@@ -483,6 +517,16 @@ class AppConfig(Section):
         default_factory=CheckpointConfig, description=CheckpointConfig.__doc__
     )
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description=LoggingConfig.__doc__)
+
+    @model_validator(mode="after")
+    def _rollout_fits_into_memory(self) -> Self:
+        plies = self.env.num_games * self.selfplay.rollout_plies
+        if plies > MAX_PLIES_PER_UPDATE:
+            raise ValueError(
+                f"env.num_games times selfplay.rollout_plies is {plies:,} plies for an update; "
+                f"at most {MAX_PLIES_PER_UPDATE:,} are allowed"
+            )
+        return self
 
     @model_validator(mode="after")
     def _learns_one_way(self) -> Self:

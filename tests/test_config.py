@@ -408,3 +408,37 @@ def test_every_field_is_described_in_one_line() -> None:
 
 def test_all_of_the_configuration_lies_in_sections() -> None:
     assert list(sections()) == list(AppConfig.model_fields)
+
+
+# Sizes.
+
+
+@pytest.mark.parametrize(
+    ("overrides", "problem"),
+    [
+        (["model.tower_width=1000000000"], "model.tower_width: 1000000000 is not allowed: .* 4096"),
+        (["model.tower_depth=200", "model.tower_width=4096"], "model: 200 blocks of 4096 channels"),
+        (["env.num_games=1000000000"], "env.num_games: 1000000000 is not allowed: .* 1048576"),
+        (["env.num_games=1048576", "selfplay.rollout_plies=65536"], "68,719,476,736 plies for an"),
+        (["ppo.minibatch_size=1000000000"], "ppo.minibatch_size: 1000000000 is not allowed"),
+        (["parallel.num_workers=1000000000"], "parallel.num_workers: 1000000000 is not allowed"),
+        (["device.threads=1000000000"], "device.threads: 1000000000 is not allowed"),
+        (["evaluation.games=1000000000"], "evaluation.games: 1000000000 is not allowed"),
+        (["run.name=" + "x" * 5000], "run.name: x+... is not allowed: .* 4096 characters"),
+    ],
+)
+def test_sizes_that_no_memory_holds_are_refused(overrides: list[str], problem: str) -> None:
+    """Before, these ended in tracebacks, or in nothing for minutes."""
+    with pytest.raises(ConfigError, match=problem):
+        load_config(None, overrides)
+
+
+def test_every_number_has_an_upper_bound() -> None:
+    unbounded = [
+        f"{section}.{field}"
+        for section, schema in sections().items()
+        for field, value in schema.model_json_schema()["properties"].items()
+        for choice in value.get("anyOf", [value])
+        if choice.get("type") == "integer" and not choice.keys() & {"maximum", "exclusiveMaximum"}
+    ]
+    assert unbounded == ["selfplay.mate_plies", "evaluation.mate_plies"]  # a list of values

@@ -40,14 +40,14 @@ def test_every_field_has_a_line_with_five_columns() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "| `ppo.minibatch_size` | whole number > 0 or `auto` |",
+        "| `ppo.minibatch_size` | whole number > 0, ≤ 16_777_216 or `auto` |",
         "| `ppo.target_kl` | number > 0 or `none` | `none` |",
         "| `ppo.clip_range` | number > 0, < 1 |",
         "| `device.mixed_precision` | `off`, `bf16`, `fp16`, `auto` | `off` |",
         "| `evaluation.opponents` | list of texts | `[random, greedy, alphabeta:2, alphabeta:3]` |",
         '| `run.name` | text | `""` |',
         "| `quickstart` | ",
-        "| `env.num_games` | whole number > 0 | `512` | new games |",
+        "| `env.num_games` | whole number > 0, ≤ 1_048_576 | `512` | new games |",
         '| `run.name` | text | `""` | fixed |',
         "| `ppo.epochs` | whole number > 0 | `1` | applies |",
     ],
