@@ -14,12 +14,15 @@ from keisei.network.loading import StoredNetwork
 from keisei.network.model_factory import build_model
 from keisei.network.onnx.onnx_model import (
     FORMAT_VERSION,
+    GRAPH_DIGEST,
     LEGAL,
     LOGITS,
     PLANES,
+    PREFIX,
     VALUE,
     OnnxError,
     OnnxFacts,
+    graph_digest,
     import_onnx,
     onnx_model,
 )
@@ -62,7 +65,8 @@ def export_onnx(network: StoredNetwork) -> bytes:
         ply_limit=network.config.evaluation.ply_limit,
         trained_ply_limit=network.config.env.ply_limit,
     )
-    onnx.helper.set_model_props(proto, facts.as_metadata())
+    digest = {PREFIX + GRAPH_DIGEST: graph_digest(proto)}
+    onnx.helper.set_model_props(proto, facts.as_metadata() | digest)
     proto.producer_name, proto.producer_version = "keisei", __version__
     data: bytes = proto.SerializeToString(deterministic=True)
     _require_same_predictions(data, traced, network)

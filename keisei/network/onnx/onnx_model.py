@@ -3,8 +3,8 @@
 The files of towers, whose inputs are planes, are read here; those of sparse networks, whose inputs
 are rows, in `keisei.network.onnx.sparse_onnx`.
 
-A file may come from a stranger. Nothing in it can run code: only operators of the ONNX standard are
-allowed, and no other file is read.
+A file may come from a stranger. Nothing in it can run code or run without end: only operators of
+plain networks are allowed (`OPERATORS`), and no other file is read.
 """
 
 import hashlib
@@ -45,6 +45,33 @@ ROWS: Final = "rows"
 NETWORK: Final = "network"
 """Name of the metadata of a sparse network: `keisei.network.network_file.NetworkFacts` as JSON."""
 
+GRAPH_DIGEST: Final = "graph_sha256"
+"""Name of the metadata with the SHA-256 of the graph: a damaged file is refused."""
+
+OPERATORS: Final = frozenset(
+    {
+        # what `keisei export` writes
+        "Add", "Cast", "Clip", "Concat", "Constant", "Conv", "Div", "Erf", "Flatten", "Gather",
+        "GatherElements", "Gemm", "Identity", "LayerNormalization", "Less", "LogSoftmax", "MatMul",
+        "Mod", "Mul", "Range", "ReduceMean", "ReduceSum", "Relu", "Reshape", "Shape", "Sigmoid",
+        "Slice", "Softmax", "Softplus", "Split", "Sqrt", "Squeeze", "Sub", "Tanh", "Transpose",
+        "Unsqueeze", "Where",
+        # what it may write for the towers of plug-ins, and with other releases of torch
+        "Abs", "And", "AveragePool", "BatchNormalization", "Elu", "Equal", "Exp", "Gelu",
+        "GlobalAveragePool", "Greater", "GroupNormalization", "HardSigmoid", "HardSwish",
+        "InstanceNormalization", "LeakyRelu", "Log", "Max", "MaxPool", "Min", "Mish", "Neg", "Not",
+        "Or", "PRelu", "Pow", "Reciprocal", "ReduceMax", "Selu",
+    }
+)  # fmt: skip
+"""Operators that a file may use. Control flow, which may never end, and random numbers are not
+among them."""
+
+MAX_PARTS: Final = 100_000
+"""Operators and tensors of a file, some hundred times as many as a large tower has."""
+
+MAX_FILE_BYTES: Final = 2 << 30
+"""Largest file, as in the ONNX standard."""
+
 PLANES: Final = "planes"
 """Input ``[batch, planes, 9, 9]`` float32: what `FeatureSpec.encode` writes."""
 
@@ -63,7 +90,10 @@ class OnnxError(KeiseiError):
 
 
 def _from_json(value: object) -> object:
-    return json.loads(value) if isinstance(value, str) else value
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 class OnnxFacts(BaseModel):
@@ -188,8 +218,8 @@ class OnnxModel:
     def _run(
         self, planes: npt.NDArray[np.float32], legal: npt.NDArray[np.uint16]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        inputs = {PLANES: planes, LEGAL: legal.astype(np.int64)}
-        logits, values = self._session.run([LOGITS, VALUE], inputs)
+        inputs: dict[str, npt.NDArray[Any]] = {PLANES: planes, LEGAL: legal.astype(np.int64)}
+        logits, values = run_session(self._session, [LOGITS, VALUE], inputs, self.path)
         return logits, values
 
 
@@ -223,7 +253,8 @@ def load_onnx(
     Raises:
         KeiseiError: The file cannot be read, or is not a network; the message says why.
     """
-    return onnx_model(read_bytes(path), path, threads, device=device)
+    data = read_bytes(path, max_size=MAX_FILE_BYTES)
+    return onnx_model(data, path, threads, device=device)
 
 
 def onnx_model(
@@ -297,17 +328,44 @@ def _checked_metadata(onnx: ModuleType, data: bytes) -> dict[str, str]:
         model = onnx.ModelProto.FromString(data)
     except DecodeError:
         raise OnnxError("not an ONNX file, or damaged") from None
-    for message in _messages(model):
+    if len(model.graph.node) + len(model.graph.initializer) > MAX_PARTS:
+        raise OnnxError(f"it has more than {MAX_PARTS:,} operators and tensors")
+    messages = list(_messages(model))
+    for message in messages:
         if isinstance(message, onnx.TensorProto) and (
             message.external_data or message.data_location == onnx.TensorProto.EXTERNAL
         ):
             raise OnnxError("its weights are in another file, which keisei export never does")
-        if isinstance(message, onnx.NodeProto) and message.domain not in _STANDARD_DOMAINS:
-            raise OnnxError(
-                f"its operator {message.domain}.{message.op_type} is not of the ONNX standard, "
-                "which keisei export never writes"
-            )
-    return {entry.key: entry.value for entry in model.metadata_props}
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    written = keisei_metadata(metadata).get(GRAPH_DIGEST)
+    for message in messages:
+        if isinstance(message, onnx.NodeProto):
+            _require_plain(message)
+    if model.functions:
+        raise OnnxError("it defines operators of its own, which keisei export never does")
+    if written != graph_digest(model):
+        raise OnnxError(
+            "it has no digest of its graph: export it again with this version of Keisei"
+            if written is None
+            else "damaged: the SHA-256 of its graph differs"
+        )
+    return metadata
+
+
+def graph_digest(model: Any) -> str:
+    """Return the SHA-256 of the graph of an ONNX model."""
+    return hashlib.sha256(model.graph.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _require_plain(node: Any) -> None:
+    """Raise `OnnxError` for an operator that may run anything but a plain network."""
+    if node.domain not in _STANDARD_DOMAINS:
+        raise OnnxError(
+            f"its operator {node.domain[:40]}.{node.op_type[:40]} is not of the ONNX standard, "
+            "which keisei export never writes"
+        )
+    if node.op_type not in OPERATORS:
+        raise OnnxError(f"its operator {node.op_type[:40]} is none that keisei export writes")
 
 
 def _messages(message: Any) -> Iterator[Any]:
@@ -338,14 +396,25 @@ def new_session(runtime: ModuleType, data: bytes, threads: int, device: str) -> 
     return session
 
 
+def run_session(
+    session: Any, outputs: list[str], inputs: Mapping[str, npt.NDArray[Any]], path: Path
+) -> list[npt.NDArray[np.float32]]:
+    """Run a session of onnxruntime; raises `OnnxError` if that fails."""
+    try:
+        found: list[npt.NDArray[np.float32]] = session.run(outputs, inputs)
+    except Exception as error:  # its errors have no base of their own
+        raise OnnxError(f"{path}: onnxruntime failed: {_in_one_line(error)}") from error
+    return found
+
+
 def trial_run(
     run: Callable[[], Sequence[npt.NDArray[np.float32]]], expected: list[str], inputs: str
 ) -> None:
     """Predict once to check types and shapes of the outputs; raises `OnnxError`."""
     try:
         found = [f"{array.dtype}{list(array.shape)}" for array in run()]
-    except Exception as error:  # its errors have no base of their own
-        raise OnnxError(f"a trial prediction failed: {_in_one_line(error)}") from error
+    except OnnxError as error:
+        raise OnnxError(f"a trial prediction failed: {error}") from error
     if found != expected:
         raise OnnxError(f"for {inputs} it returns {' and '.join(found)}")
 

@@ -18,6 +18,7 @@ from keisei.network.loading import StoredNetwork
 from keisei.network.network_file import NetworkFacts, network_facts
 from keisei.network.onnx.onnx_model import (
     FORMAT_VERSION,
+    GRAPH_DIGEST,
     INPUTS,
     NETWORK,
     ONNX_SUFFIX,
@@ -25,8 +26,10 @@ from keisei.network.onnx.onnx_model import (
     ROWS,
     VALUE,
     OnnxError,
+    graph_digest,
     import_onnx,
     new_session,
+    run_session,
     trial_run,
 )
 from keisei.network.predictor import Prediction, Weights
@@ -125,8 +128,7 @@ class SparseOnnxModel:
         """Run the file on all positions at once; return log-probabilities and values."""
         known = positions.as_trained(self.facts.trained_ply_limit)
         inputs = row_inputs(known, self.position_spec, self.move_spec)
-        outputs: list[npt.NDArray[np.float32]] = self._session.run([LOG_PROBS, VALUE], inputs)
-        return outputs
+        return run_session(self._session, [LOG_PROBS, VALUE], inputs, self.path)
 
 
 def sparse_onnx_model(
@@ -159,6 +161,7 @@ def export_sparse_onnx(network: StoredNetwork) -> bytes:
         "format_version": str(FORMAT_VERSION),
         INPUTS: ROWS,
         NETWORK: facts.model_dump_json(),
+        GRAPH_DIGEST: graph_digest(proto),
     }
     onnx.helper.set_model_props(proto, {PREFIX + name: text for name, text in metadata.items()})
     onnx.checker.check_model(proto, full_check=True)

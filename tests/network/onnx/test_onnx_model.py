@@ -17,8 +17,13 @@ import keisei
 from keisei.checkpoints.store import save_checkpoint
 from keisei.errors import KeiseiError
 from keisei.network.onnx.onnx_export import export_onnx
-from keisei.network.onnx.onnx_model import choose_providers, load_onnx
+from keisei.network.onnx.onnx_model import (
+    OnnxModel,
+    choose_providers,
+    load_onnx,
+)
 from keisei.shogi.features import feature_spec
+from tests.network.onnx.signatures import signed
 from tests.network.onnx.stored import stored_network
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -34,6 +39,32 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def set_fact(proto: Any, name: str, value: str) -> None:
     (entry,) = (entry for entry in proto.metadata_props if entry.key == f"keisei.{name}")
     entry.value = value
+
+
+def loop_for_ever(proto: Any) -> None:
+    """Compute something useless 2**62 times."""
+    kinds = TensorProto
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go_on"], ["still"])],
+        "body",
+        [
+            helper.make_tensor_value_info("number", kinds.INT64, []),
+            helper.make_tensor_value_info("go_on", kinds.BOOL, []),
+        ],
+        [helper.make_tensor_value_info("still", kinds.BOOL, [])],
+    )
+    proto.graph.initializer.append(helper.make_tensor("times", kinds.INT64, [], [1 << 62]))
+    proto.graph.initializer.append(helper.make_tensor("truth", kinds.BOOL, [], [True]))
+    proto.graph.node.insert(0, helper.make_node("Loop", ["times", "truth"], [], body=body))
+
+
+def define_an_operator(proto: Any) -> None:
+    proto.functions.append(onnx.FunctionProto(name="Own", domain="own"))
+
+
+def add_many_tensors(proto: Any) -> None:
+    empty = helper.make_tensor("empty", TensorProto.FLOAT, [0], [])
+    proto.graph.initializer.extend([empty] * 300_000)
 
 
 def drop_facts(proto: Any) -> None:
@@ -102,6 +133,13 @@ def read_other_planes(proto: Any) -> None:
         (lambda proto: set_fact(proto, "features", "core99"), "planes are unknown here"),
         (rename_a_plane, "the planes of core46 differ from those of this Keisei"),
         (use_a_foreign_operator, "operator com.example.* is not of the ONNX standard"),
+        (loop_for_ever, "its operator Loop is none that keisei export writes"),
+        (define_an_operator, "it defines operators of its own"),
+        (add_many_tensors, "more than 100,000 operators and tensors"),
+        (
+            lambda proto: set_fact(proto, "plane_names", "[" * 100_000),
+            "metadata: keisei.plane_names: .*nested too deeply",
+        ),
         (drop_an_output, "a trial prediction failed: .*value"),
         (swap_the_outputs, r"it returns float32\[2\] and float32\[2, 3\]"),
         (read_other_planes, "a trial prediction failed: .*46"),
@@ -113,9 +151,34 @@ def test_files_that_are_not_what_they_should_be(
     proto = onnx.load(sound)
     damage(proto)
     path = tmp_path / "bad.onnx"
-    path.write_bytes(proto.SerializeToString())
+    path.write_bytes(signed(proto).SerializeToString())
     with pytest.raises(KeiseiError, match=rf"(?s)bad\.onnx: .*{message}"):
         load_onnx(path, threads=1)
+
+
+def test_a_graph_that_was_changed_is_noticed(sound: Path, tmp_path: Path) -> None:
+    proto = onnx.load(sound)
+    weights = bytearray(proto.graph.initializer[0].raw_data)
+    weights[0] ^= 1
+    proto.graph.initializer[0].raw_data = bytes(weights)
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(KeiseiError, match="damaged: the SHA-256 of its graph differs"):
+        load_onnx(path)
+    kept = [entry for entry in proto.metadata_props if entry.key != "keisei.graph_sha256"]
+    del proto.metadata_props[:]
+    proto.metadata_props.extend(kept)
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(KeiseiError, match="no digest of its graph: export it again"):
+        load_onnx(path)
+
+
+def test_errors_of_onnxruntime_are_our_own(sound: Path) -> None:
+    """Before, a file that failed for some positions only ended a match with a traceback."""
+    model = load_onnx(sound, threads=1)
+    assert isinstance(model, OnnxModel)
+    with pytest.raises(KeiseiError, match=r"mine\.onnx: onnxruntime failed: .*"):
+        model._run(np.zeros((2, 3, 9, 9), dtype=np.float32), np.zeros((2, 3), dtype=np.uint16))
 
 
 @pytest.mark.parametrize(

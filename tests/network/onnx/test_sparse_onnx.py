@@ -17,6 +17,7 @@ from keisei.network.onnx.sparse_onnx import export_sparse_onnx, row_inputs
 from keisei.shogi.packed import Positions
 from keisei.shogi.row_groups import MOVE_ROWS, POSITION_ROWS
 from keisei.shogi.vector import VectorShogi
+from tests.network.onnx.signatures import signed
 from tests.network.sparse_stored import stored_sparse
 
 
@@ -149,6 +150,6 @@ def test_files_that_are_not_what_they_should_be(
     proto = onnx.load(sound)
     damage(proto)
     path = tmp_path / "bad.onnx"
-    path.write_bytes(proto.SerializeToString())
+    path.write_bytes(signed(proto).SerializeToString())
     with pytest.raises(KeiseiError, match=rf"(?s)bad\.onnx: .*{message}"):
         load_onnx(path, threads=1)
