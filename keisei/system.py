@@ -21,7 +21,7 @@ from functools import partial
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
 from keisei.errors import KeiseiError
 
@@ -52,6 +52,16 @@ def read_bytes(path: Path, *, max_size: int = MAX_FILE_BYTES) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise FileAccessError(f"cannot read {path}: {_reason(error)}") from error
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading; raises `OSError` for anything but a regular file.
+
+    A pipe would block until something is written to it.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.open("rb")
 
 
 def require_possible(path: Path) -> None:

@@ -20,12 +20,20 @@ FORMAT: Final = "keisei-checkpoint"
 FORMAT_VERSION: Final = 2
 """Raised by each change that older versions cannot read."""
 
+MAX_SIZES: Final = {"manifest.json": 1 << 20, "config.json": 1 << 20, "state.json": 1 << 28}
+"""Largest files of text in bytes: some hundred times as long as they are."""
+
 MANIFEST: Final = "manifest.json"
 CONFIG: Final = "config.json"
 STRUCTURE: Final = "state.json"
 TENSORS: Final = "state.safetensors"
 WEIGHTS: Final = {"model": "weights.safetensors", "ema": "ema.safetensors"}
 """Files of the state's entries with weights, for programs that need only those."""
+
+TENSOR_FILES: Final = (TENSORS, *WEIGHTS.values())
+
+MAX_HEADER: Final = 8 << 20
+"""Largest header of a file with tensors in bytes; it names some ten thousand of them."""
 
 
 class FileRecord(BaseModel):
@@ -118,6 +126,8 @@ def read_verified(directory: Path, name: str, manifest: Manifest) -> bytes:
         raise CheckpointError(f"{directory / MANIFEST}: does not list {name}")
     path, expected = directory / name, manifest.files[name]
     check_size(path, expected.size)
+    if name in TENSOR_FILES:
+        check_header(path)
     data = _read(path)
     if FileRecord.of(data) != expected:
         raise CheckpointError(f"{path}: changed since it was written: its SHA-256 differs")
@@ -129,6 +139,30 @@ def check_size(path: Path, expected: int) -> None:
     if (size := _size(path)) != expected:
         how = "truncated" if size < expected else "too long"
         raise CheckpointError(f"{path}: {how}: {size} bytes instead of {expected}")
+
+
+def check_header(path: Path) -> dict[str, Any]:
+    """Return the entries of a safetensors file by name, without reading its tensors.
+
+    Raises:
+        CheckpointError: It has no valid header, or a size that its header does not explain.
+    """
+    size = _size(path)
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(length)) if 2 <= length <= min(MAX_HEADER, size) else None
+        if not isinstance(header, dict):
+            raise ValueError(f"its header has {length:,} bytes, at most {MAX_HEADER:,} are read")
+        header.pop("__metadata__", None)
+        ends = [entry["data_offsets"][1] for entry in header.values()]
+        if size != 8 + length + max(ends, default=0):
+            raise ValueError("its size differs from that in its header")
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not a valid safetensors file: {error}") from error
+    return header
 
 
 def _size(path: Path) -> int:
@@ -144,7 +178,10 @@ def _size(path: Path) -> int:
 
 
 def _read(path: Path) -> bytes:
-    _size(path)
+    if (size := _size(path)) > MAX_SIZES.get(path.name, size):
+        raise CheckpointError(
+            f"{path}: {size:,} bytes, but at most {MAX_SIZES[path.name]:,} are read"
+        )
     try:
         return path.read_bytes()
     except OSError as error:

@@ -28,6 +28,8 @@ from keisei.checkpoints.manifest import (
     TENSORS,
     WEIGHTS,
     Manifest,
+    check_header,
+    check_size,
     manifest_bytes,
     new_manifest,
     read_manifest,
@@ -176,6 +178,29 @@ def load_newest(directory: Path) -> Checkpoint | None:
     if reasons:
         raise CheckpointError(f"no good checkpoint in {directory}:{''.join(reasons)}")
     return None
+
+
+def load_config_json(path: Path) -> str:
+    """Load the configuration of a checkpoint; raises `CheckpointError`."""
+    return _parse_text(path / CONFIG, read_verified(path, CONFIG, read_manifest(path)))
+
+
+def weight_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the weights to play with, from the header of their file alone.
+
+    Raises:
+        CheckpointError: There is no such file, or its header is damaged.
+    """
+    manifest = read_manifest(path)
+    name = playing_weights(manifest)
+    if name not in manifest.files:
+        raise CheckpointError(f"{path / MANIFEST}: does not list {name}")
+    check_size(path / name, manifest.files[name].size)
+    header = check_header(path / name)
+    try:
+        return {name: tuple(map(int, entry["shape"])) for name, entry in header.items()}
+    except (ValueError, TypeError, LookupError) as error:
+        raise CheckpointError(f"{path}: a damaged header of weights: {error}") from error
 
 
 def load_model_weights(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:

@@ -16,11 +16,28 @@ from pydantic import ValidationError
 from keisei import run_files
 from keisei.checkpoints.manifest import CONFIG, MANIFEST, read_manifest
 from keisei.checkpoints.rotation import list_checkpoints
-from keisei.checkpoints.store import load_model_weights, playing_weights
+from keisei.checkpoints.store import (
+    load_config_json,
+    load_model_weights,
+    playing_weights,
+    weight_shapes,
+)
 from keisei.config_schema import AppConfig, DeviceConfig
 from keisei.constants import BUILTIN
-from keisei.errors import CheckpointError, KeiseiError, ModelError, WeightsError
-from keisei.network.model_factory import ONNX_HINT, make_network, network_type, resolve
+from keisei.errors import (
+    CheckpointError,
+    KeiseiError,
+    ModelError,
+    TorchMissingError,
+    WeightsError,
+)
+from keisei.network.model_factory import (
+    ONNX_HINT,
+    make_network,
+    network_type,
+    require_fitting,
+    resolve,
+)
 from keisei.network.onnx.onnx_model import ONNX_SUFFIX, load_onnx
 from keisei.network.predictor import Network, Predictor, Weights
 from keisei.shogi.features import FeatureSpec, feature_spec
@@ -103,6 +120,7 @@ class StoredNetwork:
             KeiseiError: The device does not exist, or torch is not installed.
         """
         try:
+            require_fitting(self.config, {name: w.shape for name, w in self.weights.items()})
             network = make_network(self.config, device)
             network.load_weights(self.weights)
         except (ModelError, WeightsError) as error:
@@ -243,14 +261,20 @@ def _candidates(path: Path) -> list[Path]:
 
 
 def _read(path: Path) -> StoredNetwork:
-    weights, config_json = load_model_weights(path)
     try:
-        config = AppConfig.model_validate_json(config_json)
+        config = AppConfig.model_validate_json(load_config_json(path))
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
         )
         raise CheckpointError(f"{path / CONFIG}: settings unknown here: {problems}") from error
+    try:
+        require_fitting(config, weight_shapes(path))
+    except (ModelError, WeightsError) as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    except TorchMissingError:
+        pass  # the shapes of a tower are not known without it, and it can't be built either
+    weights, _ = load_model_weights(path)
     manifest = read_manifest(path)
     digest = manifest.files[playing_weights(manifest)].sha256
     run = path.resolve().parent.parent.name

@@ -18,7 +18,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from keisei.config_schema import AppConfig, DeviceConfig, ModelConfig
-from keisei.errors import ModelError, missing_torch
+from keisei.errors import ModelError, WeightsError, missing_torch
 from keisei.network.description import Description
 from keisei.network.predictor import Network
 from keisei.shogi.features import FeatureSpec
@@ -58,6 +58,9 @@ class NetworkType:
     """``device(settings) -> str``: the device it computes on with these `DeviceConfig`; an error if
     this machine does not have it."""
 
+    shapes: str
+    """``shapes(config) -> dict[str, tuple[int, ...]]``: of its weights, without allocating them."""
+
     describe: str
     """``describe(config) -> Description``: its inputs and parts in numbers."""
 
@@ -74,6 +77,7 @@ def tower(model: str | ModelMaker) -> NetworkType:
         network="keisei.network.towers.torch_predictor:make_network",
         learner="keisei.ppo.agent:make_agent",
         device="keisei.network.towers.device:tower_device",
+        shapes="keisei.network.towers.torch_predictor:tower_shapes",
         describe="keisei.network.towers.describe:describe_tower",
         exports={"onnx": "keisei.network.onnx.onnx_export:export_onnx"},
         model=model,
@@ -85,6 +89,7 @@ _registry: dict[str, NetworkType] = {
         network="keisei.network.sparse.sparse_network:make_network",
         learner="keisei.ppo.sparse_learner:make_learner",
         device="keisei.network.sparse.sparse_network:require_cpu",
+        shapes="keisei.network.sparse.sparse_network:sparse_shapes",
         describe="keisei.network.sparse.sparse_network:describe_sparse",
         exports={
             "keisei": "keisei.network.network_file:export_network_file",
@@ -214,6 +219,30 @@ def describe_network(config: AppConfig) -> Description:
     describe = resolve(network_type(name).describe, f"a network of type {name!r}")
     description: Description = describe(config)
     return description
+
+
+def require_fitting(config: AppConfig, found: Mapping[str, tuple[int, ...]]) -> None:
+    """Compare the shapes of weights with those that a configuration needs, before building it.
+
+    Raises:
+        WeightsError: They differ; the message names the first one.
+    """
+    name = config.model.type
+    shapes: Mapping[str, tuple[int, ...]] = resolve(
+        network_type(name).shapes, f"a network of type {name!r}", instead=ONNX_HINT
+    )(config)
+    for weight, shape in shapes.items():
+        if weight not in found:
+            raise WeightsError(f"the weights belong to another network: they lack {weight} {shape}")
+        if tuple(found[weight]) != tuple(shape):
+            raise WeightsError(
+                f"{weight}: the weights have shape {tuple(found[weight])}, the settings need "
+                f"{tuple(shape)}"
+            )
+    if surplus := sorted(found.keys() - shapes.keys()):
+        raise WeightsError(
+            f"the weights belong to another network: one of type {name!r} has no {surplus[0]}"
+        )
 
 
 def make_network(config: AppConfig, device: DeviceConfig) -> Network:

@@ -53,5 +53,5 @@ def parse_heartbeat(data: bytes | None) -> RunHeartbeat | None:
             return None
         progress = PhaseProgress(phase, int(fields["done"]), int(fields["total"]))
         return RunHeartbeat(float(fields["time"]), progress, bool(fields["is_stopping"]))
-    except (ValueError, KeyError, TypeError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

@@ -26,7 +26,7 @@ from keisei.metric_names import (
     evaluation_metric,
     finite,
 )
-from keisei.system import read_bytes, write_atomically
+from keisei.system import open_regular, read_bytes, write_atomically
 
 if TYPE_CHECKING:
     from keisei.evaluation.calibration import Calibration
@@ -250,7 +250,7 @@ class JournalReader:
     def of_run(cls, run_directory: Path) -> Self:
         """Return a reader of the journal of a run, which need not exist yet."""
         path = run_directory / run_files.METRICS
-        return cls(lambda: path.open("rb"))
+        return cls(lambda: open_regular(path))
 
     def read(self, max_bytes: int = CHUNK_BYTES) -> JournalChunk:
         """Return the next complete lines within `max_bytes`.

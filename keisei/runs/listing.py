@@ -3,6 +3,7 @@
 Needs neither Numba nor torch, so that ``keisei runs`` answers at once.
 """
 
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -119,6 +120,7 @@ def list_runs(root: Path, *, now: float | None = None) -> list[RunOverview]:
 def read_overview(run_directory: Path, *, now: float) -> RunOverview:
     """Return the overview of a run in any state; `now` is in seconds since 1970."""
     try:
+        _require_inside(run_directory)
         status = read_status(run_directory)
         config = run_files.read_config(run_directory)
     except KeiseiError as error:
@@ -128,6 +130,14 @@ def read_overview(run_directory: Path, *, now: float) -> RunOverview:
         heartbeat = parse_heartbeat(read_bytes(run_directory / run_files.HEARTBEAT))
     overview = make_overview(run_directory.name, status, config, heartbeat, now=now)
     return replace(overview, notes=read_notes(run_directory))
+
+
+def _require_inside(run_directory: Path) -> None:
+    """Raise `KeiseiError` if a link leads out of the directory that holds the runs."""
+    root = os.path.realpath(run_directory.parent)
+    for name in (run_files.CONFIG, run_files.METRICS, run_files.HEARTBEAT):
+        if not Path(os.path.realpath(run_directory / name)).is_relative_to(root):
+            raise KeiseiError(f"a link leads out of {run_directory.parent}: it is not followed")
 
 
 def make_overview(

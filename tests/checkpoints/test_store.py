@@ -597,3 +597,34 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     saved, unfinished = map(int, run.stdout.split())
     assert saved > 3
     assert unfinished > 0, "no kill came in the middle of a save"
+
+
+def test_a_huge_manifest_is_not_read(tmp_path: Path) -> None:
+    """Before, 2 GB were read into memory, which a sparse file does not even take on the disk."""
+    path = save(tmp_path, 1)
+    with (path / "manifest.json").open("r+b") as file:
+        file.truncate(2 << 30)
+    with pytest.raises(CheckpointError, match="2,147,483,648 bytes, but at most 1,048,576 are"):
+        load_checkpoint(path)
+
+
+def test_tensors_are_not_read_before_their_header(tmp_path: Path) -> None:
+    path = save(tmp_path, 1)
+    name = "state.safetensors"
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["files"][name]["size"] = 2 << 30
+    sign(path, manifest)
+    with (path / name).open("r+b") as file:
+        file.truncate(2 << 30)
+    with pytest.raises(CheckpointError, match=f"{name}: .*size differs from that in its header"):
+        load_checkpoint(path)
+
+
+def test_hundreds_of_thousands_of_empty_tensors_are_refused(tmp_path: Path) -> None:
+    path = save(tmp_path, 1)
+    entry = '{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    header = "{" + ",".join(f'"{number}":{entry}' for number in range(300_000)) + "}"
+    data = len(header).to_bytes(8, "little") + header.encode()
+    rewrite(path, "state.safetensors", data)
+    with pytest.raises(CheckpointError, match=r"its header has .* bytes, at most 8,388,608 are"):
+        load_checkpoint(path)

@@ -143,3 +143,33 @@ def test_a_run_with_a_similar_name_is_suggested(tmp_path: Path) -> None:
     (tmp_path / "quickstart" / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"quikstart; did you mean quickstart\?"):
         load_network(tmp_path / "quikstart")
+
+
+@pytest.mark.parametrize(
+    ("family", "change"),
+    [
+        ("resnet", {"tower_width": 1024, "tower_depth": 20}),
+        ("sparse", {"accumulators": 4096, "hidden": 4096, "context": 4096}),
+    ],
+    indirect=["family"],
+)
+def test_settings_that_claim_another_size_build_nothing(
+    trainer: Trainer, change: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shapes of the file are compared before weights are read, or allocated."""
+    path = list_checkpoints(trainer.run_directory / "checkpoints")[-1]
+    config = trainer.config
+    model = config.model.model_copy(update=change)
+    claimed = config.model_copy(update={"model": model}).model_dump_json()
+    forged = save_checkpoint(
+        trainer.run_directory / "forged",
+        timestep=1,
+        update=1,
+        state={"model": read_network(path).weights},
+        config_json=claimed,
+        keep=1,
+    )
+    for name in ("make_network", "load_model_weights"):
+        monkeypatch.delattr(f"keisei.network.loading.{name}")
+    with pytest.raises(CheckpointError, match=r"the weights have shape .*, the settings need"):
+        load_network(forged)

@@ -1,6 +1,7 @@
 """The list of runs: every state that files can be in."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,50 @@ def test_the_time_limit_counts_as_much_as_the_plies(
     config["run"]["max_minutes"] = max_minutes
     (directory / "config.json").write_text(json.dumps(config))
     assert read_overview(directory, now=SOON).fraction_done == pytest.approx(fraction)
+
+
+DEEP = "[" * 200_000
+
+
+@pytest.mark.parametrize("name", ["config.json", "heartbeat.json", "metrics.jsonl"])
+def test_one_hostile_file_hides_no_other_run(tmp_path: Path, name: str) -> None:
+    """Before, JSON nested deeply in one run ended `keisei runs` for the whole folder."""
+    make_run(tmp_path, "good")
+    bad = make_run(tmp_path, "bad")
+    (bad / name).write_text(DEEP, encoding="utf-8")
+    assert {run.name for run in list_runs(tmp_path)} == {"good", "bad"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+@pytest.mark.parametrize("name", ["config.json", "heartbeat.json", "metrics.jsonl"])
+def test_pipes_are_not_read(tmp_path: Path, name: str) -> None:
+    """Before, a pipe in place of a file blocked `keisei runs` for ever."""
+    make_run(tmp_path, "good")
+    bad = make_run(tmp_path, "bad")
+    (bad / name).unlink(missing_ok=True)
+    os.mkfifo(bad / name)
+    runs = {run.name: run for run in list_runs(tmp_path)}
+    assert runs.keys() == {"good", "bad"}
+    if name != "heartbeat.json":
+        assert (runs["bad"].state, "not a regular file" in runs["bad"].note) == ("broken", True)
+
+
+@pytest.mark.parametrize("target", ["a file", "the directory"])
+def test_links_that_lead_out_are_not_followed(tmp_path: Path, target: str) -> None:
+    outside = make_run(tmp_path / "elsewhere", "secret")
+    runs = tmp_path / "runs"
+    inside = make_run(runs, "one")
+    try:
+        (runs / "same").symlink_to(inside, target_is_directory=True)
+        if target == "a file":
+            (inside / "config.json").unlink()
+            (inside / "config.json").symlink_to(outside / "config.json")
+            (runs / "same").unlink()
+        else:
+            (runs / "linked").symlink_to(outside, target_is_directory=True)
+    except OSError as error:
+        pytest.skip(f"no symbolic links here: {error}")
+    found = {run.name: run for run in list_runs(runs)}
+    bad = found.pop("one" if target == "a file" else "linked")
+    assert (bad.state, "a link leads out of" in bad.note) == ("broken", True)
+    assert all(run.state == "finished" for run in found.values())

@@ -263,6 +263,11 @@ def sparse_specs(model: ModelConfig) -> tuple[RowSpec, RowSpec]:
     return row_spec("position", model.position_rows), row_spec("move", model.move_rows)
 
 
+def sparse_shapes(config: AppConfig) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights of a configuration's network, by name."""
+    return weight_shapes(config.model)
+
+
 def weight_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Return the shapes of all weights, by name, without allocating them."""
     position_spec, move_spec = sparse_specs(model)

@@ -115,6 +115,13 @@ class TorchPredictor:
             return log_probs.cpu().numpy(), values.cpu().numpy()
 
 
+def tower_shapes(config: AppConfig) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights of a tower, by name, without allocating them."""
+    with torch.device("meta"):
+        model = build_model(config.model, feature_spec(config.env.input_features))
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+
+
 def planes_tensor(planes: npt.NDArray[np.float32], compute: Compute) -> Tensor:
     """Move planes ``[B, C, 9, 9]`` to the device, in the memory layout that is fastest there."""
     tensor = torch.from_numpy(planes).to(compute.device, non_blocking=True)
