@@ -495,7 +495,6 @@ export default {
     // Never before the visitor has done something on the page: no surprise, and browsers refuse it.
     play(name) {
       if (!this.sound || !navigator.userActivation?.hasBeenActive) return;
-      window.keiseiSounds = [...(window.keiseiSounds ?? []).slice(-9), name]; // what tests look at
       new Audio(`/static/sounds/${name}.wav`).play().catch(() => {});
     },
     // ---- keyboard ----

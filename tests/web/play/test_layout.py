@@ -136,6 +136,27 @@ def test_axe_finds_nothing_in_the_dark_and_on_a_phone(open_page: OpenPage) -> No
     assert found + accessibility_problems(page) == []
 
 
+def test_promoting_by_keys(open_page: OpenPage) -> None:
+    page = open_page()
+    begin(page, side="Both", sfen="4k4/9/9/1S5S1/9/9/9/9/4K4 b - 1")
+    for start, end, key, piece in (("8d", "8c", "Enter", "+S"), ("5a", "4a", "", "k")):
+        page.locator(f'[data-cell="{start}"]').focus()
+        page.keyboard.press("Enter")
+        page.locator(f'[data-cell="{end}"]').focus()
+        page.keyboard.press("Enter")
+        if key:
+            page.wait_for_function("() => document.activeElement.ariaLabel === 'Promote'")
+            page.keyboard.press(key)
+        page.wait_for_selector(f'[data-square="{end}"][data-piece="{piece}"]')
+    wait_for_moves(page, 2)
+    page.locator('[data-cell="2d"]').focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.keyboard.press("=")
+    page.wait_for_selector('[data-square="2c"][data-piece="S"]')
+
+
 def test_screen_readers_hear_squares_hands_and_moves(open_page: OpenPage) -> None:
     page = open_page()
     begin(page, sfen="4k4/9/9/9/9/9/4P4/9/4K4 b 2Pr 1")
