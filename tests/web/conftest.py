@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from tests.tiny_runs import tiny_run
@@ -101,6 +102,10 @@ class Server:
                 self.address = found[0]
                 return
         raise AssertionError(f"no address was printed: {self.printed}")
+
+    def memory(self) -> int:
+        """Return the bytes that the process keeps in memory."""
+        return int(psutil.Process(self._process.pid).memory_info().rss)
 
     def request(
         self, path: str, *, method: str = "GET", body: bytes = b"", **headers: str

@@ -206,7 +206,10 @@ def test_only_one_message_at_a_time(open_page: OpenPage) -> None:
         field.fill(text)
         field.press("Enter")
         page.wait_for_selector(f".q-notification:has-text('{text}')")
-    page.wait_for_function("() => document.querySelectorAll('.q-notification').length === 1")
+    # Sooner than they would leave by themselves, after five seconds:
+    page.wait_for_function(
+        "() => document.querySelectorAll('.q-notification').length === 1", timeout=2500
+    )
 
 
 def test_games_are_kept_over_a_restart(browser: "Browser", runs: Path, tmp_path: Path) -> None:
