@@ -11,6 +11,12 @@ NOTHING: Final = "-"
 """Placeholder for a missing or non-finite number."""
 
 
+CENTIPAWN_SCALE: Final = 600.0
+"""Shogi engines usually assume a win rate of 1 / (1 + exp(-cp / 600))."""
+
+MAX_CENTIPAWNS: Final = 9_999
+
+
 def duration(seconds: float) -> str:
     """Format a time as hours, minutes and seconds.
 
@@ -95,3 +101,15 @@ def new_table(title: str) -> "Table":
         collapse_padding=True,
         pad_edge=False,
     )
+
+
+def centipawns(value: float) -> int:
+    """Return a value from -1 to 1 in centipawns.
+
+    >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
+    (0, 659, -9999)
+    """
+    if abs(value) >= 1.0:
+        return int(math.copysign(MAX_CENTIPAWNS, value))
+    score = CENTIPAWN_SCALE * math.log((1.0 + value) / (1.0 - value))
+    return round(max(-MAX_CENTIPAWNS, min(MAX_CENTIPAWNS, score)))

@@ -1,6 +1,6 @@
 """`AnalysisSession`: a network that analyses for a person, in a thread: positions and games.
 
->>> session = AnalysisSession.load(Path("builtin"))  # doctest: +SKIP
+>>> session = AnalysisSession.load("builtin")  # doctest: +SKIP
 >>> session.analyse(ShogiGame())  # doctest: +SKIP
 >>> session.info.lines[0].moves, session.info.simulations  # a moment later  # doctest: +SKIP
 ((Move.from_usi('7g7f'), Move.from_usi('3c3d')), 51200)
@@ -20,6 +20,8 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Final, NamedTuple
 
+import psutil
+
 from keisei.analysis.game_analysis import MATE_PLIES, GameAnalysis, analyze_game, moves_of
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
@@ -30,8 +32,12 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.types import Color, Move, PieceKind
 
-MEGABYTES: Final = 1024
-"""Largest tree; the system provides the memory as the tree grows."""
+MAX_MEGABYTES: Final = 1024
+"""Largest tree where nothing else is said; the system provides the memory as the tree grows."""
+
+_MIN_MEGABYTES: Final = 64
+_SHARE_OF_MEMORY: Final = 16
+"""A tree may take one part in 16 of the memory that is free: several people may analyse."""
 
 MAX_LINES: Final = 10
 """Lines of a `SearchInfo`, at most."""
@@ -120,16 +126,16 @@ class _Review:
 class AnalysisSession:
     """A network that searches one position at a time, and reviews games, in its own thread."""
 
-    def __init__(self, network: LoadedNetwork, *, megabytes: int = MEGABYTES) -> None:
+    def __init__(self, network: LoadedNetwork, *, megabytes: int | None = None) -> None:
         """Start the thread; it waits for something to analyse.
 
         Args:
             network: used by this session only, because predictors are not thread-safe.
-            megabytes: how large the tree may grow.
+            megabytes: how large the tree may grow; None: by the memory that is free.
         """
         self.name = network.name
         self._network = network
-        self._megabytes = megabytes
+        self._megabytes = _free_share() if megabytes is None else megabytes
         self._search: GameSearch | None = None
         self._changed = Condition()
         self._wanted: ShogiGame | None = None
@@ -144,9 +150,11 @@ class AnalysisSession:
         self._thread.start()
 
     @classmethod
-    def load(cls, path: Path, *, threads: int = 0, megabytes: int = MEGABYTES) -> "AnalysisSession":
+    def load(
+        cls, path: str | Path, *, threads: int = 0, megabytes: int | None = None
+    ) -> "AnalysisSession":
         """Load a network, by anything that `load_network` accepts, and make a session of it."""
-        return cls(load_network(path, threads=threads), megabytes=megabytes)
+        return cls(load_network(Path(path), threads=threads), megabytes=megabytes)
 
     # ---- called by others ----
 
@@ -300,6 +308,12 @@ class AnalysisSession:
             except MemoryError:
                 raise KeiseiError(f"not enough memory for a tree of {megabytes} MB") from None
         return self._search
+
+
+def _free_share() -> int:
+    """Return how many megabytes a tree may take."""
+    free = psutil.virtual_memory().available // (1_000_000 * _SHARE_OF_MEMORY)
+    return int(max(_MIN_MEGABYTES, min(free, MAX_MEGABYTES)))
 
 
 def require_kings(game: ShogiGame) -> None:

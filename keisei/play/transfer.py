@@ -10,8 +10,15 @@ from typing import Final
 
 from keisei.errors import NotationError
 from keisei.play.session import GameSession
-from keisei.shogi.notation.files import TEXT_SUFFIX, games_as_bytes, read_first_game
+from keisei.shogi.notation.files import (
+    TEXT_SUFFIX,
+    games_as_bytes,
+    read_first_game,
+    read_games,
+)
+from keisei.shogi.notation.game_tree import GameTree
 from keisei.shogi.notation.reader import UTF8
+from keisei.shogi.notation.record import GameRecord
 
 FORMATS: Final = ("kif", "csa", "sfen")
 """Formats that a session can be written in."""
@@ -28,7 +35,11 @@ def write_session(session: GameSession, kind: str) -> bytes:
         return f"{session.game.usi_position()}\n".encode()
     if kind not in FORMATS:
         raise NotationError(f"a game is written as {', '.join(FORMATS)}, not as {kind}")
-    record = session.record()
+    return write_record(session.record(), kind)
+
+
+def write_record(record: GameRecord, kind: str) -> bytes:
+    """Return the content of a file with a game; `kind` is the suffix of a game file: ``kif``."""
     try:
         return games_as_bytes([record], f"game.{kind}")
     except NotationError:  # a name with characters that Shift-JIS lacks
@@ -41,8 +52,21 @@ def read_session(data: bytes, name: str = "") -> GameSession:
     Raises:
         KeiseiError: The file is invalid or too large; the message says why, and in which line.
     """
+    return GameSession.from_record(read_first_game(data, _file_name(data, name)))
+
+
+def read_tree(data: bytes, name: str = "") -> GameTree:
+    """Read a game as `read_session` does, with its variations.
+
+    Raises:
+        KeiseiError: The file is invalid or too large; the message says why, and in which line.
+    """
+    return GameTree.from_record(read_games(data, _file_name(data, name))[0])
+
+
+def _file_name(data: bytes, name: str) -> str:
+    """Return the name of a file of acceptable size, with a suffix if it has none."""
     if len(data) > MAX_GAME_BYTES:
         raise NotationError(TOO_LARGE)
     file = PurePath(name or "text")
-    file = file if file.suffix else file.with_suffix(TEXT_SUFFIX)
-    return GameSession.from_record(read_first_game(data, file.name))
+    return (file if file.suffix else file.with_suffix(TEXT_SUFFIX)).name

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.errors import KeiseiError
+from keisei.formats import centipawns
 from keisei.network.loading import LoadedNetwork
 from keisei.search.game_search import GameSearch
 from keisei.search.mates import MateSearch
@@ -18,7 +19,7 @@ from keisei.shogi.game import ShogiGame
 from keisei.shogi.types import Move, PieceKind
 from keisei.usi.limits import AnswerCost, Job, TimePlan
 from keisei.usi.options import NEVER_RESIGNS, Settings
-from keisei.usi.usi_io import UsiWriter, centipawns, score_of
+from keisei.usi.usi_io import UsiWriter, score_of
 
 INFO_INTERVAL: Final = 0.5
 """Seconds between two ``info`` reports of a search."""

@@ -1,13 +1,13 @@
 """Lines from and to the GUI, and the USI form of scores."""
 
 import logging
-import math
 import os
 import re
 from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Final, Protocol
 
+from keisei.formats import centipawns
 from keisei.search.mcts import PrincipalVariation
 
 logger = logging.getLogger(__name__)
@@ -52,10 +52,6 @@ def _text(line: bytes) -> str:
     return TooLongLine(line[:MAX_QUOTE_LENGTH].decode("utf-8", "replace"))
 
 
-CENTIPAWN_SCALE: Final = 600.0
-"""Shogi engines usually assume a win rate of 1 / (1 + exp(-cp / 600))."""
-
-MAX_CENTIPAWNS: Final = 9_999
 MAX_QUOTE_LENGTH: Final = 200
 
 
@@ -102,18 +98,6 @@ class UsiWriter:
 def quoted(text: str) -> str:
     """Return foreign text in quotes, shortened."""
     return repr(text if len(text) <= MAX_QUOTE_LENGTH else f"{text[:MAX_QUOTE_LENGTH]}...")
-
-
-def centipawns(value: float) -> int:
-    """Return a value from -1 to 1 in centipawns.
-
-    >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
-    (0, 659, -9999)
-    """
-    if abs(value) >= 1.0:
-        return int(math.copysign(MAX_CENTIPAWNS, value))
-    score = CENTIPAWN_SCALE * math.log((1.0 + value) / (1.0 - value))
-    return round(max(-MAX_CENTIPAWNS, min(MAX_CENTIPAWNS, score)))
 
 
 def score_of(line: PrincipalVariation) -> str:

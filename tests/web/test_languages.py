@@ -24,7 +24,7 @@ from tests.scripts import load_script
 from tests.web.conftest import Server
 
 CODES = [code for code in languages.languages() if code != ENGLISH]
-TRANSLATED = ("dashboard", "play", "theme.py", "server.py", "not_found.py")
+TRANSLATED = ("analysis", "rooms.py", "dashboard", "play", "theme.py", "server.py", "not_found.py")
 """Parts of ``keisei/web`` all of whose texts are translated."""
 
 MAKERS = {"label", "button", "tooltip", "notify", "menu_item", "checkbox", "textarea", "input"}

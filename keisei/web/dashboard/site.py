@@ -1,6 +1,6 @@
 """The dashboard's site: all runs, one run, the ladder, and a board to play checkpoints on."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from keisei.errors import KeiseiError
 from keisei.run_files import LADDER
 from keisei.runs.folder import RunsFolder
 from keisei.runs.watch import Watch
+from keisei.web.analysis.analysis_pages import build_analysis_pages
 from keisei.web.dashboard.components import GAMES_ADDRESS, PLAY_ADDRESS, Dashboard
 from keisei.web.dashboard.games_page import games_page
 from keisei.web.dashboard.ladder_page import ladder_page
@@ -21,6 +22,7 @@ from keisei.web.guard import is_loopback
 from keisei.web.server import LOOPBACK, serve
 
 if TYPE_CHECKING:
+    from keisei.web.play.catalogue import Catalogue
     from keisei.web.play.game_room import GameRoom, Lobby
 
 
@@ -102,12 +104,16 @@ def build_play_page(runs: Path) -> None:
         return rooms
 
     @ui.page(PLAY_ADDRESS)
-    def play(against: str = "", room: str = "") -> None:
+    def play(against: str = "", room: str = "", start: str = "") -> None:
         from keisei.web.play.play_page import PlayPage
 
         found = lobby().find(room) or _room_against(runs, against)
-        page = PlayPage(found or _new_room(runs), lobby(), lettering="kanji")
-        page.build(ask_first=found is None)
+        page = PlayPage(found or _new_room(runs, start), lobby(), lettering="kanji")
+        page.build(ask_first=found is None and not start)
+
+    build_analysis_pages(
+        partial(_catalogue, runs), lambda room: lobby().find(room), play_address=PLAY_ADDRESS
+    )
 
 
 def _room_against(runs: Path, key: str) -> "GameRoom | None":
@@ -116,21 +122,29 @@ def _room_against(runs: Path, key: str) -> "GameRoom | None":
     Only the catalogue's players can be named, so that no other file is opened.
     """
     from keisei.play.saved_games import SavedGames
-    from keisei.web.play.catalogue import Catalogue, GameSetup, PlayerChoice
+    from keisei.web.play.catalogue import GameSetup, PlayerChoice
     from keisei.web.play.game_room import GameRoom
 
     try:
         setup = GameSetup(white=PlayerChoice(key))
-        room = GameRoom(Catalogue(runs), setup, saved=SavedGames())
+        room = GameRoom(_catalogue(runs), setup, saved=SavedGames())
     except KeiseiError:  # the checkpoint may have been deleted meanwhile
         return None
     room.analyse_by_default()
     return room
 
 
-def _new_room(runs: Path) -> "GameRoom":
+def _new_room(runs: Path, start: str) -> "GameRoom":
+    """Return a new room: two people, or the player in the package from a position."""
     from keisei.play.saved_games import SavedGames
-    from keisei.web.play.catalogue import Catalogue
+    from keisei.web.play.catalogue import BUILTIN_ENTRY, GameSetup, PlayerChoice
     from keisei.web.play.game_room import GameRoom
 
-    return GameRoom(Catalogue(runs), saved=SavedGames())
+    setup = GameSetup(white=PlayerChoice(BUILTIN_ENTRY.key)).starting_at(start) if start else None
+    return GameRoom(_catalogue(runs), setup, saved=SavedGames())
+
+
+def _catalogue(runs: Path) -> "Catalogue":
+    from keisei.web.play.catalogue import Catalogue
+
+    return Catalogue(runs)

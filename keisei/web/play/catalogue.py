@@ -19,7 +19,7 @@ from keisei.checkpoints.rotation import list_checkpoints
 from keisei.constants import BUILTIN
 from keisei.errors import KeiseiError, did_you_mean
 from keisei.levels import DEFAULT_LEVEL, LEVELS
-from keisei.play.session import BOTH_SIDES
+from keisei.play.session import BOTH_SIDES, GameSession
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.shogi.types import Color
@@ -91,6 +91,14 @@ class GameSetup:
         return json.dumps(
             {"black": self.black, "white": self.white, "start": self.start, "limit": self.limit}
         )
+
+    def starting_at(self, position: str) -> "GameSetup":
+        """Return the setup with another start: an SFEN; unchanged if it is not a position."""
+        try:
+            GameSession(position)
+        except KeiseiError:
+            return self
+        return replace(self, start=position)
 
     def swapped(self) -> "GameSetup":
         """Return the setup with the players' sides exchanged."""
@@ -212,7 +220,7 @@ def require_existing(spec: str) -> None:
     head = spec.partition(",")[0]
     if head.partition(":")[0] in (*_BOT_KINDS, BUILTIN):
         return
-    path = Path(_MODE.sub("", head))
+    path = network_path(spec)
     if not any(place.exists() for place in run_files.run_places(path)):
         kinds = "builtin, random, greedy, alphabeta:DEPTH or usi:COMMAND"
         remedy = (
@@ -221,6 +229,11 @@ def require_existing(spec: str) -> None:
             or f", and it is not one of the other players: {kinds}"
         )
         raise KeiseiError(f"there is no run or checkpoint {path}{remedy}")
+
+
+def network_path(spec: str) -> Path:
+    """Return where the network of a player spec is, without how it plays."""
+    return Path(_MODE.sub("", spec.partition(",")[0]))
 
 
 def _named_entry(spec: str) -> CatalogueEntry:

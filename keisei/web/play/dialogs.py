@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from nicegui import events, ui
 
 from keisei.errors import KeiseiError
 from keisei.play.saved_games import SavedGame, SavedGames
-from keisei.play.session import GameSession
-from keisei.play.transfer import MAX_GAME_BYTES, read_session
+from keisei.play.transfer import MAX_GAME_BYTES
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.japanese import HANDICAPS
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
@@ -19,6 +18,8 @@ from keisei.web.play.catalogue import PERSON, Catalogue, CatalogueEntry, GameSet
 from keisei.web.play.game_room import GameRoom
 from keisei.web.play.wording import entry_text, error_text, game_text, stop_text, strength_text
 from keisei.web.theme import toast
+
+Game = TypeVar("Game")
 
 _HANDICAPS: Final = {
     "平手": mark("Even game"),
@@ -246,19 +247,24 @@ class _ClockPicker:
         return limit if any(limit) else None
 
 
-def open_dialog(show: Callable[[GameSession], bool]) -> None:
-    """Ask for a game as a file or as text; `show` returns whether it could be shown."""
+def open_dialog(show: Callable[[Game], bool], read_game: Callable[[bytes, str], Game]) -> None:
+    """Ask for a game as a file or as text; `show` returns whether it could be shown.
+
+    Args:
+        show: shows the game.
+        read_game: reads content and name of a file: `read_session`, or `read_tree`.
+    """
 
     async def read(data: bytes, name: str) -> None:
         try:
             # In a thread: a long game takes seconds, and other pages must not wait for it.
-            session = await asyncio.to_thread(read_session, data, name)
+            game = await asyncio.to_thread(read_game, data, name)
         except KeiseiError as error:
             if not box.is_deleted:
                 with box:
                     refuse(error_text(error))
             return
-        if not box.is_deleted and show(session):  # it may have been cancelled meanwhile
+        if not box.is_deleted and show(game):  # it may have been cancelled meanwhile
             box.close()
 
     async def upload(event: events.UploadEventArguments) -> None:

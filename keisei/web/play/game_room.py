@@ -10,7 +10,6 @@ import asyncio
 import logging
 import secrets
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -30,6 +29,7 @@ from keisei.web.play.catalogue import (
     GameSetup,
     PlayerChoice,
 )
+from keisei.web.rooms import Redraw, Rooms
 
 if TYPE_CHECKING:
     from keisei.play.opponent import Opponent
@@ -37,22 +37,15 @@ if TYPE_CHECKING:
 PACE: Final = 0.7
 """Minimum seconds per move when computer players play each other, so that people can follow."""
 
-MAX_ROOMS: Final = 32
-"""Game rooms at a time; each keeps its engines and networks while a page shows it."""
-
 _ANALYST: Final = "analyst"
 """Role of the network that analyses the game; the players' roles are the names of their colours."""
 
-_NO_ROOM: Final = mark("All game rooms are in use. Close a page with a game, then reload this one.")
 _NOT_YOUR_TURN: Final = mark("it is not your turn")
 
 YOU: Final = mark("You")
 """Name of a person, in records too."""
 
 logger = logging.getLogger(__name__)
-
-Redraw = Callable[[], None]
-"""Function by which a page redraws itself; it also identifies the page."""
 
 
 class GameRoom:
@@ -506,37 +499,5 @@ def _open_player(spec: str, seed: int | None) -> "Opponent":
     return Opponent.from_spec(spec, seed=seed)
 
 
-class Lobby:
-    """The game rooms by id: those with pages, and the latest of those that were left.
-
-    A page that is reloaded finds its game here.
-    """
-
-    def __init__(self) -> None:
-        self._rooms: dict[str, GameRoom] = {}
-
-    def find(self, room_id: str) -> GameRoom | None:
-        """Return the room with an id; None if it is not kept."""
-        return self._rooms.get(room_id)
-
-    def enter(self, room: GameRoom, redraw: Redraw) -> None:
-        """Attach a page to a room, which is kept from now on.
-
-        If there are `MAX_ROOMS`, the room that has been left for longest is dropped.
-
-        Raises:
-            KeiseiError: All rooms have pages.
-        """
-        self._rooms.pop(room.id, None)
-        if len(self._rooms) >= MAX_ROOMS:
-            left = next((old for old in self._rooms.values() if not old.is_watched), None)
-            if left is None:
-                raise KeiseiError(_NO_ROOM)
-            del self._rooms[left.id]
-        self._rooms[room.id] = room
-        room.attach(redraw)
-
-    async def close(self) -> None:
-        """Stop the engines of all rooms."""
-        for room in self._rooms.values():
-            await room.close()
+class Lobby(Rooms[GameRoom]):
+    """The game rooms by id."""

@@ -90,20 +90,28 @@ def serve_play(
 def _build_page(settings: PlaySettings, catalogue: Catalogue) -> None:
     from nicegui import app, ui
 
+    from keisei.web.analysis.analysis_pages import build_analysis_pages
     from keisei.web.play.play_page import PlayPage
 
     lobby, saved = Lobby(), SavedGames(settings.games)
 
-    def new_room() -> GameRoom:
-        room = GameRoom(catalogue, settings.first_game(), seed=settings.seed, saved=saved)
+    def new_room(start: str) -> GameRoom:
+        setup = settings.first_game()
+        setup = setup.starting_at(start) if start else setup
+        room = GameRoom(catalogue, setup, seed=settings.seed, saved=saved)
         room.analyse_by_default()
         return room
 
     @ui.page("/")
-    def play(room: str = "") -> None:
-        """Show a board; ``?room=`` is the id of the game of a page that is reloaded."""
+    def play(room: str = "", start: str = "") -> None:
+        """Show a board; ``?room=`` is the id of the game of a page that is reloaded.
+
+        ``?start=`` is the SFEN of a position to play from.
+        """
         found = lobby.find(room)
-        page = PlayPage(found or new_room(), lobby, lettering=settings.lettering)
-        page.build(ask_first=found is None and settings.model is None)
+        page = PlayPage(found or new_room(start), lobby, lettering=settings.lettering)
+        page.build(ask_first=found is None and settings.model is None and not start)
+
+    build_analysis_pages(lambda: catalogue, lobby.find, lettering=settings.lettering)
 
     app.on_shutdown(lobby.close)

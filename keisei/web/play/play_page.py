@@ -13,7 +13,7 @@ from keisei.evaluation.match import file_name
 from keisei.play.move_text import move_texts
 from keisei.play.saved_games import SavedGame
 from keisei.play.session import GameSession
-from keisei.play.transfer import FORMATS, write_session
+from keisei.play.transfer import FORMATS, read_session, write_session
 from keisei.shogi.notation.record import Ending, Replay
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
@@ -140,7 +140,7 @@ class PlayPage:
             swap.props("outline no-caps color=primary")
             swap.on_click(lambda: self._begin(self._room.setup.swapped()))
             review = ui.button(tr("Review"), icon="query_stats")
-            review.props("outline no-caps color=primary").on_click(lambda: self._command("first"))
+            review.props("outline no-caps color=primary").on_click(self._analyse)
 
     def _build_tools(self) -> None:
         new = ui.button(tr("New"), icon="add", on_click=self._new_game)
@@ -160,6 +160,7 @@ class PlayPage:
             menu.classes("kp-menu")
             for text, act, name in (
                 (tr("Board and pieces …"), self._choose_look, "look"),
+                (tr("Analyse this game"), self._analyse, "analyse"),
                 (tr("Your games …"), self._show_games, "games"),
                 (tr("Open a game: KIF, CSA, SFEN …"), self._open, "open"),
             ):
@@ -446,11 +447,14 @@ class PlayPage:
     def _new_game(self) -> None:
         new_game_dialog(self._room, self._begin)
 
+    def _analyse(self) -> None:
+        ui.navigate.to(f"/analysis?game={self._room.id}&flip={int(self._flip)}")
+
     def _open(self) -> None:
         def show(session: GameSession) -> bool:
             return self._try(lambda: self._room.open(session))
 
-        open_dialog(show)
+        open_dialog(show, read_session)
 
     def _show_games(self) -> None:
         def reopen(game: SavedGame) -> bool:

@@ -47,7 +47,7 @@ ERRORS: Final = (
 )  # fmt: skip
 """Errors of `keisei.play` that people can cause on the page."""
 
-_RANKS: Final = mark("abcdefghi")
+RANKS: Final = mark("abcdefghi")
 """The ranks in a square's name, from the top."""
 
 
@@ -67,7 +67,7 @@ def board_texts() -> dict[str, Any]:
         "choice": tr("Promote?"),
         "promote": tr("Promote"),
         "keep": tr("Do not promote"),
-        "ranks": tr(_RANKS),
+        "ranks": tr(RANKS),
         "sides": [side_text(color) for color in Color],
         "pieces": {kind.symbol: tr(name) for kind, name in PIECES.items()},
     }
@@ -80,7 +80,7 @@ def spoken_move(replay: Replay, move: Move) -> str:
     values = {
         "side": side_text(piece.color),
         "piece": tr(PIECES[piece.kind]),
-        "square": name[0] + tr(_RANKS)["abcdefghi".index(name[1])],
+        "square": name[0] + tr(RANKS)["abcdefghi".index(name[1])],
     }
     if move.from_square is None:
         return tr("{side}: {piece} dropped on {square}.", **values)

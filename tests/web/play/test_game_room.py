@@ -30,7 +30,8 @@ from keisei.web.play.catalogue import (
     PlayerChoice,
     require_existing,
 )
-from keisei.web.play.game_room import MAX_ROOMS, GameRoom, Lobby
+from keisei.web.play.game_room import GameRoom, Lobby
+from keisei.web.rooms import MAX_ROOMS
 from tests.web.conftest import Engine
 
 RANDOM = PlayerChoice("bots", 0)

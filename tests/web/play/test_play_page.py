@@ -97,7 +97,7 @@ def test_a_request_alone_for_the_dashboards_board_loads_no_player(
 def test_the_page_explains_that_all_rooms_are_in_use(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keisei.web.play.game_room.MAX_ROOMS", 1)
+    monkeypatch.setattr("keisei.web.rooms.MAX_ROOMS", 1)
 
     async def story() -> None:
         first, second = GameRoom(Catalogue(runs)), GameRoom(Catalogue(runs))
@@ -149,16 +149,12 @@ def test_the_page_of_a_game_whose_checkpoint_is_gone(runs: Path, tmp_path: Path)
     run(story())
 
 
-def test_other_pages_do_not_wait_while_a_file_is_read(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_pages_do_not_wait_while_a_file_is_read(runs: Path) -> None:
     readers: list[threading.Thread] = []
 
     def read(data: bytes, name: str) -> GameSession:
         readers.append(threading.current_thread())
         return read_session(data, name)
-
-    monkeypatch.setattr("keisei.web.play.dialogs.read_session", read)
 
     async def story() -> None:
         opened: asyncio.Queue[GameSession] = asyncio.Queue()
@@ -170,7 +166,7 @@ def test_other_pages_do_not_wait_while_a_file_is_read(
         async with served(GameRoom(Catalogue(runs))) as (user, _):
             await user.open("/0")
             with user:
-                open_dialog(show)
+                open_dialog(show, read)
             (uploader,) = user.find(ui.upload).elements
             file = SmallFileUpload("game.sfen", "", b"startpos moves 7g7f")
             await uploader.handle_uploads([file])

@@ -1,0 +1,1 @@
+"""The page that analyses games and positions, and the editor of positions."""
