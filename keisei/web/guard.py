@@ -21,6 +21,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_REQUEST_BYTES: Final = 1 << 20
 """Size limit of a request, uploads included; a game of 500 moves has 30 kB as KIF."""
 
+MAX_HEADER_BYTES: Final = 32 << 10
+"""Size limit of the address and the headers of a request."""
+
 COOKIE: Final = "keisei-token"
 
 _FOREIGN: Final = "Requests from pages of other sites are refused."
@@ -97,6 +100,10 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         """Return status and reason of a refusal; None if the request is permitted."""
+        size = len(scope["path"]) + len(scope["query_string"])
+        size += sum(len(name) + len(value) for name, value in scope["headers"])
+        if size > MAX_HEADER_BYTES:
+            return 431, f"Address and headers are larger than {MAX_HEADER_BYTES} bytes."
         host = headers.get("host", "")
         if not self._is_ours(host):
             return 421, f"Unknown host {host or '(none)'}. Use the address that keisei printed."

@@ -28,6 +28,7 @@ from rich.text import Text
 from keisei.errors import KeiseiError
 from keisei.web.guard import (
     COOKIE,
+    MAX_HEADER_BYTES,
     MAX_REQUEST_BYTES,
     App,
     Guard,
@@ -192,9 +193,15 @@ def _run(app: App, listener: socket.socket) -> None:
     """Run the server until it is interrupted, then close the connections of open pages."""
     import uvicorn
 
+    from keisei.web.connections import MAX_CONNECTIONS, TimedProtocol, shorten_logs
+
+    shorten_logs()
     config = uvicorn.Config(
         app,
         log_level="warning",
+        http=TimedProtocol,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        limit_concurrency=MAX_CONNECTIONS,
         ws="wsproto",
         ws_max_size=MAX_REQUEST_BYTES,  # ignored by releases before 0.46
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,

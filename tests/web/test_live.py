@@ -104,6 +104,34 @@ def test_a_message_that_is_too_long_ends_its_connection(
     raise AssertionError("the server did not respond")
 
 
+MALFORMED = (
+    *("42[", "42{}", '42["event"]', '42["event",{}]', '42["event",{"id":1}]', '42["ack",{}]', "9"),
+    *('42["log",{}]', '45-["x"]', "4999", "b!!!", "4", "", "\x00", '42["event",' + "[" * 5000),
+)
+
+
+def test_malformed_events_are_ignored(server: Server) -> None:
+    """Each is one line of the log; the fixture looks for tracebacks in the end."""
+    parts = urlsplit(server.address)
+    target = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket&client_id=x&document_id=y"
+    for message in MALFORMED:
+        connection = WSConnection(ConnectionType.CLIENT)
+        with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as wire:
+            wire.sendall(connection.send(Request(host=parts.netloc, target=target)))
+            for event in received(wire, connection):
+                if isinstance(event, AcceptConnection):
+                    for text in ("40", message):
+                        wire.sendall(connection.send(TextMessage(text)))
+                    wire.sendall(connection.send(Ping()))
+                elif isinstance(event, Pong | CloseConnection):
+                    break
+    assert server.request("/")[0] == 200
+
+
+def test_headers_are_limited(server: Server) -> None:
+    assert server.request("/", X_Long="x" * 100_000)[0] in (400, 431)
+
+
 def received(wire: socket.socket, connection: WSConnection) -> Iterator[Event]:
     while data := wire.recv(1 << 16):
         connection.receive_data(data)
