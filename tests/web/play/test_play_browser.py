@@ -50,8 +50,9 @@ def test_the_result_card_rematch_swap_review(open_page: OpenPage) -> None:
     wait_for_moves(page, 2)
     resign(page)
     page.get_by_role("button", name="Review").click()
-    page.wait_for_selector(".km-now", state="detached")
-    assert page.locator(".kp-result").is_visible()
+    page.wait_for_selector(".ka-tree")  # the page for analysis
+    page.go_back()
+    page.wait_for_selector(".kp-result")
     page.get_by_role("button", name="Swap sides").click()
     wait_for_moves(page, 1)  # the bot moves first now
     wait_for_status(page, "Your move, White")
