@@ -35,6 +35,7 @@ from keisei.commands.runs import runs
 from keisei.commands.show import show
 from keisei.commands.sweep import sweep
 from keisei.commands.train import train
+from keisei.commands.tsume import tsume
 from keisei.commands.usi import usi
 from keisei.errors import KeiseiError
 
@@ -51,7 +52,7 @@ app = typer.Typer(
 app.command(cls=TrainCommand)(train)
 for _command in (
     control, play, usi, models, dashboard, runs, sweep, match, ladder, evaluate, export, describe,
-    doctor, perft, bench, show, convert, annotate,
+    doctor, perft, bench, show, convert, annotate, tsume,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(benchmark_app, name="benchmark")

@@ -34,7 +34,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "players": {"config_schema", "network", "search", "shogi", "usi"},
     "evaluation": {"checkpoints", "config_schema", "network", "players", "run_files", "shogi"},
     "analysis": {"network", "search", "shogi"},
-    "play": {"analysis", "network", "players", "shogi"},
+    "play": {"analysis", "network", "players", "search", "shogi"},
     "callbacks": {"config_schema", "evaluation", "shogi"},
     "runs": {"callbacks", "checkpoints", "evaluation", "run_files", "shogi"},
     "display": {"callbacks", "config_schema", "run_files", "runs", "shogi"},

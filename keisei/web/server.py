@@ -37,6 +37,9 @@ from keisei.web.guard import (
 
 LOOPBACK: Final = "127.0.0.1"
 
+PROBLEMS_ADDRESS: Final = "/tsume"
+"""Address of the page with mate problems, on the servers of the board and of the dashboard."""
+
 DEFAULT_PORT: Final = 8360
 """Port of the first server; further ones use the ports that follow."""
 

@@ -21,6 +21,7 @@ from keisei.web.dashboard.components import (
 )
 from keisei.web.dashboard.game_viewer import GameViewer, games_of
 from keisei.web.languages import tr
+from keisei.web.server import PROBLEMS_ADDRESS
 
 
 def games_page(dashboard: Dashboard, runs: str) -> None:
@@ -43,6 +44,7 @@ class _GamesPage:
             tr("The games of two runs"),
             tr("Sample games of their evaluations: logging.sample_games sets how many are kept."),
         ):
+            ui.link(tr("Mate problems from games of self-play"), PROBLEMS_ADDRESS).classes("k-soft")
             if len(with_games) < 2:
                 empty_page(tr("Two runs with sample games are needed."))
                 return

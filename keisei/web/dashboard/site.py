@@ -19,7 +19,7 @@ from keisei.web.dashboard.ladder_page import ladder_page
 from keisei.web.dashboard.overview_page import overview_page, view_from
 from keisei.web.dashboard.run_page import run_page
 from keisei.web.guard import is_loopback
-from keisei.web.server import LOOPBACK, serve
+from keisei.web.server import LOOPBACK, PROBLEMS_ADDRESS, serve
 
 if TYPE_CHECKING:
     from keisei.web.play.catalogue import Catalogue
@@ -91,6 +91,7 @@ def build_pages(dashboard: Dashboard) -> None:
         ladder_page(dashboard)
 
     build_play_page(dashboard.watch.folder.path)
+    build_problems_page()
 
 
 def build_play_page(runs: Path) -> None:
@@ -114,6 +115,17 @@ def build_play_page(runs: Path) -> None:
     build_analysis_pages(
         partial(_catalogue, runs), lambda room: lobby().find(room), play_address=PLAY_ADDRESS
     )
+
+
+def build_problems_page() -> None:
+    """Register the mate problems, which import Numba when they are first opened."""
+
+    @ui.page(PROBLEMS_ADDRESS)
+    def tsume(problem: str = "1") -> None:
+        from keisei.play.mate_problems import read_problems
+        from keisei.web.play.problems_page import ProblemsPage
+
+        ProblemsPage(read_problems(), problem, address=PROBLEMS_ADDRESS)
 
 
 def _room_against(runs: Path, key: str) -> "GameRoom | None":

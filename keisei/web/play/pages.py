@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from keisei.play.mate_problems import read_problems
 from keisei.play.saved_games import SavedGames
 from keisei.play.session import GameSession
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
@@ -19,7 +20,7 @@ from keisei.web.play.catalogue import (
     require_existing,
 )
 from keisei.web.play.game_room import GameRoom, Lobby
-from keisei.web.server import LOOPBACK, serve
+from keisei.web.server import LOOPBACK, PROBLEMS_ADDRESS, serve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +93,7 @@ def _build_page(settings: PlaySettings, catalogue: Catalogue) -> None:
 
     from keisei.web.analysis.analysis_pages import build_analysis_pages
     from keisei.web.play.play_page import PlayPage
+    from keisei.web.play.problems_page import ProblemsPage
 
     lobby, saved = Lobby(), SavedGames(settings.games)
 
@@ -113,5 +115,10 @@ def _build_page(settings: PlaySettings, catalogue: Catalogue) -> None:
         page.build(ask_first=found is None and settings.model is None and not start)
 
     build_analysis_pages(lambda: catalogue, lobby.find, lettering=settings.lettering)
+
+    @ui.page(PROBLEMS_ADDRESS)
+    def tsume(problem: str = "1") -> None:
+        """Show a mate problem; ``?problem=`` is its number."""
+        ProblemsPage(read_problems(), problem, address=PROBLEMS_ADDRESS)
 
     app.on_shutdown(lobby.close)

@@ -15,6 +15,7 @@ import pytest
 from keisei.callbacks import PhaseProgress
 from keisei.evaluation.match import PlayedGame, write_games
 from keisei.evaluation.results import Conditions, ResultStore
+from keisei.play.mate_problems import read_problems
 from keisei.run_files import (
     GAMES,
     HEARTBEAT,
@@ -36,6 +37,7 @@ from tests.evaluation.test_results import Nobody
 from tests.runs.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.training.fake_run import random_record
 from tests.web.conftest import PHONE, OpenPage, Server, accessibility_problems, open_pages
+from tests.web.play.board_page import click_move
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -309,6 +311,34 @@ def test_the_games_of_two_runs_are_stepped_together(open_page: OpenPage) -> None
     table = page.locator(".d-table").first
     table.get_by_text("mean length in plies").wait_for()
     assert table.locator("th").all_inner_texts() == ["Figure", "first", "second"]
+
+
+def test_a_mate_problem_is_solved_on_the_board(open_page: OpenPage) -> None:
+    # Only drops: no choice of promotions on the way.
+    number, problem = next(
+        (number, problem)
+        for number, problem in enumerate(read_problems(), start=1)
+        if all("*" in move.usi for move in problem.solution[::2])
+    )
+    page = open_page(f"tsume?problem={number}")
+    status = page.locator('[role="status"]')
+    page.get_by_text("Every move gives check").wait_for()
+    page.get_by_role("button", name="Hint").click()
+    page.get_by_text("Drop a piece").wait_for()
+    page.get_by_role("button", name="Hint").click()
+    page.get_by_text(f"The move is {problem.solution[0].usi}.").wait_for()
+    for ply, move in enumerate(problem.solution[::2]):
+        click_move(page, move.usi)
+        is_last = 2 * ply + 1 == problem.plies
+        status.get_by_text("Mate!" if is_last else "Right.").wait_for()
+    page.get_by_text("1 solved").wait_for()
+    page.get_by_role("button", name="Next problem").click()
+    page.wait_for_url(f"**problem={number + 1}")
+    page.get_by_role("button", name="Solution").click()
+    page.get_by_text("Solution: ").wait_for()
+    page.goto(page.url.partition("?")[0] + "?problem=nonsense")
+    page.get_by_text("Problem 1 of").wait_for()
+    assert accessibility_problems(page) == []
 
 
 def test_pages_that_do_not_exist_say_so(server: Server) -> None:

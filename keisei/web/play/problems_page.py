@@ -1,0 +1,211 @@
+"""Mate problems on the board: the visitor plays the attacker, the longest defence answers."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from nicegui import events, run, ui
+
+from keisei.errors import KeiseiError
+from keisei.play.mate_problems import (
+    BUILTIN_PROBLEMS,
+    MateProblem,
+    ProblemSession,
+    read_problems,
+)
+from keisei.shogi.types import Color, Move
+from keisei.web.languages import mark, tr, trn
+from keisei.web.play.board import BoardView, add_pieces
+from keisei.web.play.look import Look
+from keisei.web.server import serve
+from keisei.web.theme import add_style, frame
+
+_ANSWERS: Final = {
+    "right": mark("Right. Go on."),
+    "solved": mark("Mate! The problem is solved."),
+    "no check": mark("Every move of the attacker has to give check."),
+    "escape": mark("After this move the king escapes."),
+    "slower": mark("This mates, but there is a shorter mate."),
+}
+"""What is said after a move, by `keisei.play.mate_problems.Answer`."""
+
+
+def serve_problems(path: Path | None = None) -> None:
+    """Serve a page with the problems of a file, or of the package, until Ctrl-C.
+
+    Raises:
+        KeiseiError: The file cannot be read, or is not one of problems.
+    """
+    problems = read_problems(path or BUILTIN_PROBLEMS)
+
+    def build() -> None:
+        @ui.page("/")
+        def index(problem: str = "1") -> None:
+            ProblemsPage(problems, problem, address="/")
+
+    serve(build, title="Keisei tsume")
+
+
+class ProblemsPage:
+    """The page as one visitor sees it."""
+
+    def __init__(self, problems: Sequence[MateProblem], number: str, *, address: str) -> None:
+        """Build the page.
+
+        Args:
+            problems: all problems, the shortest first.
+            number: of the first problem, as the page's address has it; what is not valid is 1.
+            address: of the page.
+        """
+        self._problems, self._address = problems, address
+        self._look = Look.of_visitor("kanji")
+        self._solved: set[int] = set()
+        self._is_busy = False
+        self._arrows: list[tuple[str, float]] = []
+        is_valid = number.isdecimal() and len(number) < 7 and 1 <= int(number) <= len(problems)
+        self._index = int(number) - 1 if is_valid else 0
+        self._session = ProblemSession(problems[self._index])
+        add_style("play.css")
+        add_pieces()
+        with frame(tr("Mate problems")), ui.element("div").classes("kp"):
+            with ui.element("div").classes("kp-main"), ui.element("div").classes("kp-board"):
+                self._board = BoardView(on_move=self._move, on_command=self._command)
+            with ui.element("div").classes("kp-side"):
+                self._build_side()
+        self._open(self._index)
+
+    def _build_side(self) -> None:
+        with ui.element("div").classes("k-card"):
+            self._title = ui.label("").classes("kp-status")
+            self._title.tag = "h2"
+            self._title.style("font-size: 18px; line-height: 1.4; margin: 0")
+            self._status = ui.label("").props('role="status" aria-live="polite"')
+            self._status.style("min-height: 2.6em; margin: 6px 0").mark("answer")
+            with ui.element("div").style("display: flex; flex-wrap: wrap; gap: 6px"):
+                self._button("lightbulb", tr("Hint"), self._hint)
+                self._button("replay", tr("Start again"), self._restart)
+                self._button("visibility", tr("Solution"), self._solution)
+        with ui.element("div").classes("k-card"):
+            lengths = {
+                problem.plies: tr("Mate in {plies} plies", plies=problem.plies)
+                for problem in self._problems
+            }
+            self._length = ui.select(lengths, label=tr("Length"), on_change=self._choose_length)
+            self._length.props("outlined dense options-dense behavior=menu").mark("length")
+            with ui.element("div").style("display: flex; gap: 6px; margin-top: 8px"):
+                self._button("chevron_left", tr("Previous problem"), partial(self._step, -1))
+                self._button("chevron_right", tr("Next problem"), partial(self._step, 1))
+            self._count = ui.label("").classes("k-soft").style("margin-top: 8px")
+
+    def _button(self, icon: str, text: str, act: Any) -> None:
+        button = ui.button(text, icon=icon, on_click=act)
+        button.props("flat no-caps color=primary").style("min-height: 44px")
+
+    # ---- choosing ----
+
+    def _open(self, index: int) -> None:
+        self._index = index % len(self._problems)
+        self._session = ProblemSession(self._problems[self._index])
+        self._arrows = []
+        side = tr("Black") if self._session.game.turn is Color.BLACK else tr("White")
+        self._status.text = tr("{side} mates. Every move gives check.", side=side)
+        if self._length.value != self._session.problem.plies:
+            self._length.value = self._session.problem.plies
+        ui.navigate.history.replace(f"{self._address}?problem={self._index + 1}")
+        self._draw()
+
+    def _step(self, by: int) -> None:
+        self._open(self._index + by)
+
+    def _choose_length(self, event: events.ValueChangeEventArguments[Any]) -> None:
+        if event.value != self._session.problem.plies:
+            lengths = [problem.plies for problem in self._problems]
+            self._open(lengths.index(int(event.value)))
+
+    def _restart(self) -> None:
+        self._open(self._index)
+
+    # ---- solving ----
+
+    def _move(self, usi: str) -> None:
+        if self._is_busy or self._session.is_solved:
+            self._board.refuse()
+            return
+        self._is_busy = True
+        # Searching takes up to a second, during which other pages have to be answered.
+        ui.timer(0.0, partial(self._answer, usi), once=True)
+
+    async def _answer(self, usi: str) -> None:
+        session = self._session
+        try:
+            answer = await run.io_bound(session.answer, Move.from_usi(usi))
+        except KeiseiError as error:
+            self._status.text = str(error)
+            self._board.refuse()
+            return
+        finally:
+            self._is_busy = False
+        if answer is None or session is not self._session:  # closing, or another problem was opened
+            return
+        self._arrows = []
+        self._status.text = tr(_ANSWERS[answer])
+        if answer == "solved":
+            self._solved.add(self._index)
+            self._board.play_sound("end")
+        elif answer != "right":
+            self._board.refuse()
+        self._draw()
+
+    async def _hint(self) -> None:
+        """Point out the piece to move, then the move."""
+        session = self._session
+        move = await run.io_bound(lambda: session.hint)
+        if move is None or session is not self._session:
+            return
+        session.hints += 1
+        is_second = bool(self._arrows) or session.hints > 1
+        piece = move.usi[:2]
+        self._status.text = (
+            tr("The move is {move}.", move=move.usi)
+            if is_second
+            else tr("Look at {square}.", square=piece)
+            if move.from_square is not None
+            else tr("Drop a piece: {piece}.", piece=piece[0])
+        )
+        self._arrows = [(move.usi, 1.0)] if is_second else []
+        self._draw()
+
+    def _solution(self) -> None:
+        """Play the rest of the solution on the board."""
+        self._session.restart()
+        for move in self._session.problem.solution:
+            self._session.game.push(move)
+        self._session.hints += 1
+        moves = " ".join(move.usi for move in self._session.problem.solution)
+        self._status.text = tr("Solution: {moves}", moves=moves)
+        self._arrows = []
+        self._draw()
+
+    def _command(self, name: str) -> None:
+        if name in ("back", "first"):
+            self._restart()
+
+    def _draw(self) -> None:
+        session = self._session
+        problem = session.problem
+        stars = "★" * problem.grade
+        self._title.text = f"{tr('Mate in {plies} plies', plies=problem.plies)} {stars}"
+        position = tr(
+            "Problem {number} of {total}", number=self._index + 1, total=len(self._problems)
+        )
+        solved = trn("{number} solved", "{number} solved", len(self._solved))
+        self._count.text = f"{position}, {solved}"
+        self._board.show(
+            session.game,
+            legal=not session.is_solved,
+            flip=problem.attacker is Color.WHITE,
+            look=self._look,
+            arrows=self._arrows,
+            over=session.is_solved,
+        )
