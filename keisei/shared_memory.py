@@ -24,7 +24,7 @@ from keisei.errors import KeiseiError
 logger = logging.getLogger(__name__)
 
 _PREFIX: Final = "keisei"
-_DIRECTORY: Final = Path("/dev/shm")
+_DIRECTORY: Final = Path("/dev/shm")  # noqa: S108 - shared memory
 """Where Linux lists blocks. Windows frees a block with its last user; macOS does not list them."""
 
 
