@@ -58,6 +58,19 @@ def test_names_from_elsewhere_lead_to_names_that_exist() -> None:
         assert resolve_name(name) is not None
 
 
+def test_branches_for_other_systems_are_listed() -> None:
+    package = ROOT / "keisei"
+    page = (DOCS / "platforms.md").read_text("utf-8")
+    listed = set(re.findall(r"^\| `([\w/]+\.py)` \|", page, re.M))
+    branches = re.compile(r"sys\.platform|os\.name\b|_DIRECTORY\.is_dir|platform\.system\(\) ==")
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if branches.search(path.read_text("utf-8"))
+    }
+    assert listed == found
+
+
 def test_every_front_door_is_in_the_api_reference() -> None:
     page = (DOCS / "api.md").read_text("utf-8")
     doors = [path.parent.name for path in (ROOT / "keisei").glob("*/__init__.py")]
