@@ -124,12 +124,13 @@ def _require_same_predictions(data: bytes, traced: _TracedModel, network: Stored
     env = VectorShogi(_COMPARED_GAMES, network.spec, opening_plies=_COMPARED_PLIES)
     width = int(env.legal_counts.max())
     legal, counts = env.legal_actions[:, :width], env.legal_counts
-    exported = onnx_model(data, Path(network.name), threads=1).predict(
-        Positions(env.packed, legal, counts)
-    )
+    positions = Positions(env.packed, legal, counts)
+    exported = onnx_model(data, Path(network.name), threads=1).predict(positions)
+    known = positions.as_trained(network.config.env.ply_limit)  # the file does this itself
     with torch.inference_mode():
         logits, values = traced(
-            torch.from_numpy(env.planes()), torch.from_numpy(legal.astype(np.int64))
+            torch.from_numpy(network.spec.encode(known.packed)),
+            torch.from_numpy(legal.astype(np.int64)),
         )
         log_probs = legal_log_probs(logits, torch.from_numpy(counts)).numpy()
     gap = max(

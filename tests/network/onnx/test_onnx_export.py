@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,14 @@ def test_what_the_file_says_about_itself(tmp_path: Path) -> None:
     assert metadata["keisei.timestep"] == "192"
     assert metadata["keisei.features"] == "core46+check"
     assert metadata["keisei.plane_names"].endswith('"in check"]')
+
+
+def test_a_network_trained_with_another_ply_limit_is_exported() -> None:
+    """Before, the comparison read the plies with the limit of other games, and refused it."""
+    network = stored_network()
+    env = network.config.env.model_copy(update={"ply_limit": 20})
+    config = network.config.model_copy(update={"env": env})
+    assert export_onnx(replace(network, config=config))
 
 
 def test_files_are_sound_onnx_and_the_same_each_time() -> None:
