@@ -23,10 +23,10 @@ from typing import Final, NamedTuple
 import psutil
 
 from keisei.analysis.game_analysis import MATE_PLIES, GameAnalysis, analyze_game, moves_of
+from keisei.analysis.line_search import LineSearch
 from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork, load_network
-from keisei.search.game_search import GameSearch
 from keisei.search.mates import MateSearch
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import GameRecord
@@ -45,7 +45,6 @@ MAX_LINES: Final = 10
 REPORT_INTERVAL: Final = 0.2
 """Seconds between two reports of a search."""
 
-_BATCH_SIZE: Final = 16
 _SEARCHED_PLIES: Final = 256
 """Plies that a search may look ahead before it meets a ply limit."""
 
@@ -92,7 +91,8 @@ class SearchInfo:
 
     status: SearchStatus = SearchStatus.RUNNING
     lines: tuple[SearchLine, ...] = ()
-    """The best moves, best first, up to `MAX_LINES`."""
+    """The best moves, best first, up to `MAX_LINES`: the first `AnalysisSession.lines` of them were
+    searched, the others looked at."""
 
     simulations: int = 0
     depth: int = 0
@@ -134,9 +134,12 @@ class AnalysisSession:
             megabytes: how large the tree may grow; None: by the memory that is free.
         """
         self.name = network.name
+        self.lines = 1
+        """Number of lines that are searched, 1 to `MAX_LINES`; may be changed at any time."""
+
         self._network = network
         self._megabytes = _free_share() if megabytes is None else megabytes
-        self._search: GameSearch | None = None
+        self._search: LineSearch | None = None
         self._changed = Condition()
         self._wanted: ShogiGame | None = None
         """The position to be searched; None: none."""
@@ -273,7 +276,9 @@ class AnalysisSession:
             line = SearchLine(tuple(mate), 1.0, 0, len(mate))
             self._report(SearchInfo(game, SearchStatus.PROVEN, (line,), depth=len(mate)))
             return
-        search = self._ready_search()
+        search = self._search = self._search or LineSearch(
+            self._network.predictor, megabytes=self._megabytes
+        )
         limit = min(max(self._network.ply_limit, game.ply + _SEARCHED_PLIES), MAX_PLY_LIMIT)
         search.begin(game, ply_limit=limit)
         start = reported = time.monotonic()
@@ -284,7 +289,7 @@ class AnalysisSession:
                 status = SearchStatus.FULL
             else:
                 status = SearchStatus.RUNNING
-                search.step()
+                search.step(self.lines)
             now = time.monotonic()
             if status is not SearchStatus.RUNNING or now - reported >= REPORT_INTERVAL:
                 self._report(_info(game, search, status, before + now - start))
@@ -299,15 +304,6 @@ class AnalysisSession:
                 self._info = info
             elif self._info is not None and self._info.game is info.game:  # stopped meanwhile
                 self._info = replace(info, status=SearchStatus.STOPPED)
-
-    def _ready_search(self) -> GameSearch:
-        if self._search is None:
-            predictor, megabytes = self._network.predictor, self._megabytes
-            try:
-                self._search = GameSearch(predictor, batch_size=_BATCH_SIZE, megabytes=megabytes)
-            except MemoryError:
-                raise KeiseiError(f"not enough memory for a tree of {megabytes} MB") from None
-        return self._search
 
 
 def _free_share() -> int:
@@ -326,9 +322,9 @@ def require_kings(game: ShogiGame) -> None:
         )
 
 
-def _info(game: ShogiGame, search: GameSearch, status: SearchStatus, seconds: float) -> SearchInfo:
+def _info(game: ShogiGame, search: LineSearch, status: SearchStatus, seconds: float) -> SearchInfo:
     lines = tuple(
         SearchLine(moves_of(found.actions, game.turn), found.value, found.visits, found.mate)
-        for found in search.variations(MAX_LINES)
+        for found in search.lines(MAX_LINES)
     )
     return SearchInfo(game, status, lines, search.simulations, search.max_depth, seconds)

@@ -56,9 +56,6 @@ def test_a_search_deepens_until_it_is_stopped(session: AnalysisSession) -> None:
     assert stopped.status is SearchStatus.STOPPED
     best = stopped.lines[0]
     assert best.moves[0].usi in ("2a3c", "2b3c"), "the bishop is taken"
-    assert [line.visits for line in stopped.lines] == sorted(
-        (line.visits for line in stopped.lines), reverse=True
-    )
     black, white = stopped.chances(Color.BLACK), stopped.chances(Color.WHITE)
     assert black is not None
     assert white is not None
@@ -72,6 +69,31 @@ def test_a_search_deepens_until_it_is_stopped(session: AnalysisSession) -> None:
     while last is not session.info:  # it may end with the report of the batch in progress
         last = session.info
         time.sleep(0.1)
+
+
+def test_every_line_is_searched(session: AnalysisSession) -> None:
+    game = ShogiGame("startpos moves 7g7f 3c3d 8h3c+")
+    session.lines = 3
+    session.analyse(game)
+    info = wait(session, lambda info: info.simulations > 1_500)
+    session.stop()
+    shown = info.lines[:3]
+    assert {line.moves[0].usi for line in shown[:2]} == {"2a3c", "2b3c"}, "both take the bishop"
+    assert len({line.moves[0] for line in info.lines}) == len(info.lines)
+    assert all(line.visits >= 100 for line in shown)
+    assert shown[2].value < shown[1].value
+    for line in shown:
+        replay = game.copy()
+        for move in line.moves:
+            replay.push(move)
+
+
+def test_there_are_no_more_lines_than_moves(session: AnalysisSession) -> None:
+    game = ShogiGame("k8/9/9/9/9/9/9/9/8K b - 1")
+    session.lines = 10
+    session.analyse(game)
+    info = wait(session, lambda info: bool(info.lines))
+    assert len(info.lines) == len(game.legal_moves) < 10
 
 
 def test_a_search_that_is_started_again_keeps_its_tree(session: AnalysisSession) -> None:

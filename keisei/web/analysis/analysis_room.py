@@ -279,6 +279,8 @@ class AnalysisRoom:
     def show_lines(self, number: int) -> None:
         """Show more or fewer lines."""
         self.lines = max(1, min(number, MAX_LINES))
+        if self._session is not None:
+            self._session.lines = self.lines
         self._redraw()
 
     async def analyse_with(self, key: str) -> None:
@@ -330,7 +332,10 @@ class AnalysisRoom:
 
     def poll(self) -> bool:
         """Take over the search's last report; return whether it is new."""
-        info = self.info
+        info, session = self.info, self._session
+        if session is not None and session.problem and self.is_running:
+            self.problem, self.is_running = session.problem, False
+            self._redraw()
         if info is None or info is self._seen:
             return False
         self._seen = info
@@ -340,8 +345,6 @@ class AnalysisRoom:
             simulations = max(info.simulations, 1)
             if known is None or simulations >= known.simulations:
                 self._values[self.node] = NodeValue(black, simulations)
-        if self._session is not None and self._session.problem:
-            self.problem, self.is_running = self._session.problem, False
         return True
 
     def _changed(self) -> None:
@@ -385,6 +388,7 @@ class AnalysisRoom:
                 self._load()
             return
         self._session = session
+        session.lines = self.lines
         self._changed()
         self.start_review()
 

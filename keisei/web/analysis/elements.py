@@ -123,14 +123,12 @@ def percent_text(black: float) -> str:
 
 
 def arrows_of(info: SearchInfo | None, number: int) -> Sequence[tuple[str, float]]:
-    """Return the best moves of a report, each with its share of the simulations."""
-    if info is None:
-        return []
-    total = sum(line.visits for line in info.lines) or 1
-    lines = info.lines[:number]
-    if len(lines) == 1 and not lines[0].visits:  # a mate that was found without simulations
-        return [(lines[0].moves[0].usi, 1.0)]
-    return [(line.moves[0].usi, line.visits / total) for line in lines]
+    """Return the best moves of a report, each with the expected score of the side to move."""
+    arrows: dict[str, tuple[str, float]] = {}
+    for line in () if info is None else info.lines[:number]:
+        usi = line.moves[0].usi  # with and without promotion it is one arrow, the better one's
+        arrows.setdefault(usi.removesuffix("+"), (usi, (1.0 + line.value) / 2.0))
+    return list(arrows.values())
 
 
 def facts_text(info: SearchInfo) -> str:

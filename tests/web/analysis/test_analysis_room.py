@@ -160,7 +160,7 @@ def test_the_search_follows_the_board_and_fills_the_curve(room: AnalysisRoom) ->
         assert info.lines[0].moves[0].usi in ("2a3c", "2b3c")
         arrows = arrows_of(info, 3)
         assert arrows[0][0] == info.lines[0].moves[0].usi
-        assert 0 < arrows[0][1] <= 1
+        assert 0.5 < arrows[0][1] <= 1, "White takes a bishop"
         assert "simulations" in facts_text(info)
         room.add_line(0)
         assert len(room.node.children) >= 1
