@@ -28,7 +28,7 @@ class ControlButtons:
             self._reset = self._button(tr("New games"), "reset").tooltip(
                 tr("Abandon the games in progress and begin new ones")
             )
-        self._row.set_visibility(False)
+        self._row.style("margin-bottom: 10px").set_visibility(False)
 
     def show(self, *, is_running: bool) -> None:
         """Show the buttons that make sense now."""

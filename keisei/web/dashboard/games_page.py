@@ -60,6 +60,7 @@ class _GamesPage:
                 self._together.props("dense").mark("together")
             self._table = plain_table([], "figure", tr("The games of two runs"))
             self._table.props('wrap-cells hide-pagination :rows-per-page-options="[0]"')
+            self._table.set_visibility(False)
         with ui.element("div").classes("d-pair"):
             for place, name in enumerate(chosen):
                 with card():
@@ -100,6 +101,7 @@ class _GamesPage:
             ),
         ]
         self._table.rows = _figures(both)
+        self._table.set_visibility(True)
 
 
 def _figures(both: Sequence[GameSummary]) -> list[dict[str, Any]]:
