@@ -67,7 +67,10 @@ def page_language() -> str:
         return ENGLISH
     client = stack[-1].parent.client
     if _STORED not in client.storage:
-        cookies, headers = client.request.cookies, client.request.headers
+        try:
+            cookies, headers = client.request.cookies, client.request.headers
+        except RuntimeError:  # made by no visitor
+            return ENGLISH
         chosen = language_of(cookies.get(LANGUAGE_COOKIE, ""), headers.get("accept-language", ""))
         client.storage[_STORED] = chosen
         # For widgets and the document's attribute ``lang``; other visitors share the page's object.

@@ -31,8 +31,9 @@ from keisei.web.analysis.tree_rows import grade
 from keisei.web.languages import mark, tr
 from keisei.web.play.board import BoardView, ValueBar, add_pieces
 from keisei.web.play.dialogs import open_dialog
+from keisei.web.play.error_wording import error_text
 from keisei.web.play.look import Look
-from keisei.web.play.wording import entry_text, error_text, side_text
+from keisei.web.play.wording import entry_text, side_text
 from keisei.web.rooms import Rooms
 from keisei.web.theme import STATIC, add_style, frame, toast
 

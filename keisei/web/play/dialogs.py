@@ -15,8 +15,9 @@ from keisei.shogi.notation.japanese import HANDICAPS
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
 from keisei.web.languages import mark, tr
 from keisei.web.play.catalogue import PERSON, Catalogue, CatalogueEntry, GameSetup, PlayerChoice
+from keisei.web.play.error_wording import error_text
 from keisei.web.play.game_room import GameRoom
-from keisei.web.play.wording import entry_text, error_text, game_text, stop_text, strength_text
+from keisei.web.play.wording import entry_text, game_text, stop_text, strength_text
 from keisei.web.theme import toast
 
 Game = TypeVar("Game")

@@ -35,12 +35,12 @@ from keisei.web.play.dialogs import (
     new_game_dialog,
     open_dialog,
 )
+from keisei.web.play.error_wording import error_text
 from keisei.web.play.game_room import GameRoom, Lobby
 from keisei.web.play.look import Look, look_dialog
 from keisei.web.play.wording import (
     end_text,
     entry_text,
-    error_text,
     side_text,
     spoken_move,
     status_text,

@@ -1,16 +1,16 @@
-"""Words of the page with the board, in its language: players, moves, results, errors."""
+"""Words of the page with the board, in its language: players, moves, results."""
 
 from contextlib import suppress
 from typing import Any, Final
 
-from keisei.errors import IllegalMoveError, KeiseiError, NotationError
+from keisei.errors import KeiseiError
 from keisei.evaluation.level_ratings import beaten_bot, level_rating
 from keisei.play.saved_games import SavedGame
 from keisei.play.session import End, GameSession
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.record import Replay
-from keisei.shogi.types import SQUARE_NAMES, Color, Move, PieceKind
-from keisei.web.languages import mark, page_language, tr, trn
+from keisei.shogi.types import RANK_LETTERS, SQUARE_NAMES, Color, Move, PieceKind
+from keisei.web.languages import mark, tr, trn
 from keisei.web.play.catalogue import (
     BOTS,
     BUILTIN_ENTRY,
@@ -38,15 +38,6 @@ PIECES: Final = {
     PieceKind.DRAGON: mark("dragon"),
 }
 
-ERRORS: Final = (
-    mark("there is no move to take back"),
-    mark("the game is over"),
-    mark("the game is over already"),
-    mark("a win can't be declared: the king, 10 pieces and the points, all in the enemy's camp, "
-         "and no check"),
-)  # fmt: skip
-"""Errors of `keisei.play` that people can cause on the page."""
-
 RANKS: Final = mark("abcdefghi")
 """The ranks in a square's name, from the top."""
 
@@ -54,6 +45,11 @@ RANKS: Final = mark("abcdefghi")
 def side_text(color: Color) -> str:
     """Return the name of a side."""
     return tr("Black") if color is Color.BLACK else tr("White")
+
+
+def square_text(name: str) -> str:
+    """Return the name of a square, given as in USI."""
+    return name[0] + tr(RANKS)[RANK_LETTERS.index(name[1])]
 
 
 def board_texts() -> dict[str, Any]:
@@ -76,11 +72,10 @@ def board_texts() -> dict[str, Any]:
 def spoken_move(replay: Replay, move: Move) -> str:
     """Return a move in words, for screen readers; `replay` is at the position before it."""
     piece = replay.moving_piece(move)
-    name = SQUARE_NAMES[move.to_square]
     values = {
         "side": side_text(piece.color),
         "piece": tr(PIECES[piece.kind]),
-        "square": name[0] + tr(RANKS)["abcdefghi".index(name[1])],
+        "square": square_text(SQUARE_NAMES[move.to_square]),
     }
     if move.from_square is None:
         return tr("{side}: {piece} dropped on {square}.", **values)
@@ -196,16 +191,3 @@ def status_text(room: GameRoom) -> str:
     else:
         text = tr("{side} to move.", side=side)
     return f"{text} {tr('Check!')}" if session.game.in_check else text
-
-
-def error_text(error: KeiseiError) -> str:
-    """Return an error for people; details that are not translated follow the kind of error."""
-    message = str(error)
-    text = tr(message)
-    if text != message or page_language() == "en":
-        return text
-    if isinstance(error, IllegalMoveError):
-        return tr("This move is not possible. ({details})", details=message)
-    if isinstance(error, NotationError):
-        return tr("This cannot be read. ({details})", details=message)
-    return message
