@@ -32,7 +32,14 @@ from keisei.errors import KeiseiError
 from keisei.evaluation import ZERO_PLAYER
 from keisei.evaluation.ladder import Pair, play_missing
 from keisei.evaluation.match import MatchSettings, play_match
-from keisei.evaluation.ratings import PairResult, Ratings, connected, fit_pair_deviation, rate
+from keisei.evaluation.ratings import (
+    Z_95,
+    PairResult,
+    Ratings,
+    connected,
+    fit_pair_deviation,
+    rate,
+)
 from keisei.evaluation.results import Conditions, ResultStore, score_of
 from keisei.evaluation.scale import RatedEngine, Scale
 from keisei.evaluation.score import expected_score
@@ -287,7 +294,7 @@ def compare(one: Path, other: Path) -> None:
     console.print(table)
     console.print(
         f"largest distance {max(distances):.1f} standard deviations, "
-        f"{np.mean(np.array(distances[1:]) < 1.96):.0%} within 1.96"
+        f"{np.mean(np.array(distances[1:]) < Z_95):.0%} within 1.96"
     )
 
 

@@ -12,6 +12,9 @@ from keisei.shogi.types import Color
 _LABELLED: Final = 6
 """Blunders that are labelled, the worst ones: more labels would cover each other."""
 
+_MARGIN: Final = 0.1
+"""Share of the width at either side in which a centred label could be cut off."""
+
 _LAST_LATIN: Final = "\u024f"
 """Last character that the font of plots is sure to have."""
 
@@ -38,7 +41,7 @@ def draw_game(game: GameAnalysis, *, blunder: float) -> Figure:
         axes.annotate(
             f"{move.ply}. {move.move.usi}", (move.ply, chances[move.ply]),
             xytext=(0, -8 if is_black else 8), textcoords="offset points", fontsize=8.5, color=INK,
-            ha="left" if place < 0.1 else "right" if place > 0.9 else "center",
+            ha="left" if place < _MARGIN else "right" if place > 1 - _MARGIN else "center",
             va="top" if is_black else "bottom",
         )  # fmt: skip
     axes.set_xlim(0, max(len(chances) - 1, 1))

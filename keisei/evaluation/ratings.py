@@ -48,6 +48,9 @@ PAIR_DEVIATION_STEPS: Final = (30.0, 6.0, 2.0)
 Z_95: Final = 1.959964
 _STEPS: Final = 200
 _PRECISION: Final = 1e-10
+_MIN_STEP: Final = 1e-9
+_MIN_MOVE: Final = 1e-8
+"""Newton's method ends with a step that changes the posterior and each parameter by less."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -359,10 +362,12 @@ class _Model:
         for _ in range(_STEPS):
             step = np.linalg.solve(self.curvature(parameters), self.gradient(parameters))
             size = 1.0
-            while (new := self.log_posterior(parameters + size * step)) < value and size > 1e-9:
+            while (
+                new := self.log_posterior(parameters + size * step)
+            ) < value and size > _MIN_STEP:
                 size /= 2
             parameters = parameters + size * step
-            if abs(new - value) < _PRECISION and np.abs(step).max() < 1e-8:
+            if abs(new - value) < _PRECISION and np.abs(step).max() < _MIN_MOVE:
                 break
             value = new
         return parameters

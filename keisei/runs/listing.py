@@ -33,6 +33,9 @@ _SILENCE_TIMEOUT: Final = 120.0
 """Seconds without a new line after which a run without a heartbeat counts as killed, unless its
 steps are slow. Earlier versions wrote none, and one may fail to be written."""
 
+_MAX_MINUTES: Final = 1e15
+"""Time limits beyond this, as in damaged settings, count as none."""
+
 _SILENCE_STEPS: Final = 10.0
 """Steps after which a silent run counts as killed: it may be evaluating in between."""
 
@@ -214,4 +217,4 @@ def _max_minutes(config: Mapping[str, Any]) -> float:
     """Return the time limit in a run's settings; 0 for none, or one that is not a number."""
     run = config.get("run")
     limit = run.get("max_minutes") if isinstance(run, dict) else None
-    return float(limit) if isinstance(limit, int | float) and 0.0 < limit < 1e15 else 0.0
+    return float(limit) if isinstance(limit, int | float) and 0.0 < limit < _MAX_MINUTES else 0.0

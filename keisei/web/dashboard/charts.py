@@ -34,6 +34,9 @@ _FEW_POINTS: Final = 30
 _MAX_BARS: Final = 60
 """Maximum number of error bars of a line; more would hide it and be slow to draw."""
 
+_WIDE_RANGE: Final = 1500.0
+"""Range of Elo ratings from which the axis has fewer lines."""
+
 _DIGITS: Final = 5
 
 _ERROR_BAR: Final = "window.keisei.errorBar"
@@ -314,7 +317,7 @@ def _add_levels(options: Options, ratings: RunRatings) -> None:
         }
     options["series"][0]["markLine"] = rule
     # ECharts scales the axis to the points only; the levels have to fit, too.
-    step = 250.0 if max(ends) - min(ends) < 1500.0 else 500.0
+    step = 250.0 if max(ends) - min(ends) < _WIDE_RANGE else 500.0
     options["yAxis"] |= {
         "min": step * math.floor(min(ends) / step),
         "max": step * math.ceil(max(ends) / step),

@@ -33,6 +33,9 @@ from keisei.web.dashboard.components import (
 from keisei.web.dashboard.game_viewer import GameViewer
 from keisei.web.languages import mark, tr
 
+_FRESH_SECONDS: Final = 3.0
+"""Age of the boards up to which they are those of this moment."""
+
 _MAX_BOARDS: Final = 8
 _WORKER_METRIC: Final = re.compile(r"workers/(\d+)/(.+)")
 _WORKER_LABELS: Final = {
@@ -68,7 +71,7 @@ class LiveGamesPanel:
         update = count(live.update)
         self._hint.text = (
             tr("Self-play after update {update}, now.", update=update)
-            if age < 3.0
+            if age < _FRESH_SECONDS
             else tr(
                 "Self-play after update {update}, {time} ago; the games pause while the network "
                 "learns.",
