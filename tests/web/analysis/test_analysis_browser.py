@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from keisei.shogi.notation import read_kif
+from keisei.shogi.notation import GameRecord, GameTree, read_kif, write_kif
 from tests.web.conftest import DESK, PHONE, OpenPage, Server, accessibility_problems, open_pages
 from tests.web.play.board_page import begin, click_move, middle
 
@@ -122,6 +122,23 @@ def test_copies_and_files(open_page: OpenPage) -> None:
     assert saved(page, "board.svg").startswith(b"<svg")
     assert saved(page, "game.gif").startswith(b"GIF89a")
     assert b"acTL" in saved(page, "game.apng")
+
+
+def test_a_file_with_variations_is_opened(open_page: OpenPage) -> None:
+    page = open_page("analysis")
+    tree = GameTree.from_record(GameRecord.from_moves(MOVES))
+    tree.add_line(tree.root, ["2g2f", "8c8d"]).comment = "the static rook"
+    page.locator('[data-tool="open"]').click()
+    page.get_by_label("or paste it here").fill("this is no game")
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.wait_for_selector(".q-notification")
+    page.get_by_label("or paste it here").fill(write_kif(tree.record()))
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.wait_for_selector(".q-dialog", state="detached")
+    page.wait_for_selector(".ka-variation .ka-note:text('the static rook')")
+    page.get_by_text("☖８四歩").click()
+    page.wait_for_selector('.kb-piece[data-square="8d"]')
+    page.wait_for_selector(".ka-sign")  # the main line is reviewed
 
 
 def test_files_of_unknown_rooms_do_not_exist(server: Server) -> None:
