@@ -9,7 +9,7 @@ Pages add their own rules with the colours of ``static/theme.css``: ``var(--k-su
 Tailwind is not used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -81,6 +81,15 @@ def toast(message: str, *, kind: Literal["warning", "positive"] = "warning") -> 
     if before is not None and not before.is_deleted:
         before.dismiss()
     storage[_TOAST] = ui.notification(message, type=kind, position="top", multi_line=True)
+
+
+def tool_button(icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
+    """Add a round button with a tooltip; `name` is for tests."""
+    button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
+    button.props(f'aria-label="{text}" data-tool="{name}"')
+    with button:
+        ui.tooltip(text)
+    return button
 
 
 def add_style(name: str) -> None:

@@ -25,8 +25,8 @@ from keisei.web.analysis.elements import (
     facts_text,
     percent_text,
     score_text,
-    tool_button,
 )
+from keisei.web.analysis.position_check import position_text
 from keisei.web.analysis.tree_rows import grade
 from keisei.web.languages import mark, tr
 from keisei.web.play.board import BoardView, ValueBar, add_pieces
@@ -35,7 +35,7 @@ from keisei.web.play.error_wording import error_text
 from keisei.web.play.look import Look
 from keisei.web.play.wording import entry_text, side_text
 from keisei.web.rooms import Rooms
-from keisei.web.theme import STATIC, add_style, frame, toast
+from keisei.web.theme import STATIC, add_style, frame, toast, tool_button
 
 POLL_INTERVAL: Final = 0.25
 """Seconds between two looks at the search."""
@@ -233,7 +233,7 @@ class AnalysisPage:
         self._facts.text = self._facts_text(info)
         self._run.text = tr("Stop") if room.is_running else tr("Analyse")
         self._run.props(f"icon={'pause' if room.is_running else 'play_arrow'}")
-        self._problem.text = error_text(KeiseiError(room.problem)) if room.problem else ""
+        self._problem.text = position_text(KeiseiError(room.problem)) if room.problem else ""
         self._problem.visible = bool(room.problem)
         self._fewer.set_enabled(room.lines > 1)
 

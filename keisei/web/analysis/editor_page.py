@@ -24,13 +24,12 @@ from keisei.shogi.types import (
     PieceKind,
     parse_square,
 )
-from keisei.web.analysis.elements import tool_button
 from keisei.web.analysis.position_check import position_error, position_text
 from keisei.web.languages import tr
 from keisei.web.play.board import add_pieces
 from keisei.web.play.look import Look
 from keisei.web.play.wording import board_texts, side_text
-from keisei.web.theme import STATIC, add_style, frame, toast
+from keisei.web.theme import STATIC, add_style, frame, toast, tool_button
 
 MOVE: Final = "move"
 ERASE: Final = "erase"

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
@@ -140,15 +139,6 @@ def facts_text(info: SearchInfo) -> str:
         simulations=short_count(info.simulations),
         speed=short_count(speed),
     )
-
-
-def tool_button(icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
-    """Add a round button with a tooltip; `name` is for tests."""
-    button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
-    button.props(f'aria-label="{text}" data-tool="{name}"')
-    with button:
-        ui.tooltip(text)
-    return button
 
 
 def _tip(ply: int, text: str, value: NodeValue | None) -> str:

@@ -45,7 +45,7 @@ from keisei.web.play.wording import (
     spoken_move,
     status_text,
 )
-from keisei.web.theme import add_style, frame, toast
+from keisei.web.theme import add_style, frame, toast, tool_button
 
 _CLOCK_INTERVAL: Final = 0.25
 _LAST_SECONDS: Final = 5
@@ -77,8 +77,8 @@ class PlayPage:
         add_pieces()
         with frame("") as tools:
             with tools:
-                self._sound = self._tool("volume_up", tr("Sound (v)"), self._switch_sound, "sound")
-                self._tool("keyboard", tr("Keyboard shortcuts"), help_dialog, "help")
+                self._sound = tool_button("volume_up", tr("Sound (v)"), self._switch_sound, "sound")
+                tool_button("keyboard", tr("Keyboard shortcuts"), help_dialog, "help")
             ui.html(f"<h1>{tr('Shogi')}</h1>", sanitize=False).classes("kp-sr")
             with ui.element("div").classes("kp"):
                 with ui.element("div").classes("kp-main"):
@@ -120,7 +120,7 @@ class PlayPage:
                     ("chevron_right", tr("Next move"), "forward"),
                     ("last_page", tr("Last position"), "last"),
                 ):
-                    self._tool(icon, text, partial(self._command, command), command)
+                    tool_button(icon, text, partial(self._command, command), command)
                 self._play_on = ui.button(tr("Play on from here"), on_click=self._play_from_here)
                 self._play_on.props("flat dense no-caps color=primary")
         with ui.element("div").classes("k-card") as self._analysis:
@@ -145,18 +145,18 @@ class PlayPage:
     def _build_tools(self) -> None:
         new = ui.button(tr("New"), icon="add", on_click=self._new_game)
         new.props("unelevated no-caps dense color=primary").style("padding: 2px 8px")
-        self._back = self._tool(
+        self._back = tool_button(
             "undo", tr("Take back (u)"), lambda: self._try(self._room.take_back), "take-back"
         )
-        self._hint = self._tool("lightbulb", tr("Hint (h)"), self._show_hint, "hint")
-        self._pause = self._tool("pause", tr("Pause (space)"), self._toggle_pause, "pause")
-        self._resign = self._tool("flag", tr("Resign"), self._ask_resign, "resign")
-        self._declare = self._tool(
+        self._hint = tool_button("lightbulb", tr("Hint (h)"), self._show_hint, "hint")
+        self._pause = tool_button("pause", tr("Pause (space)"), self._toggle_pause, "pause")
+        self._resign = tool_button("flag", tr("Resign"), self._ask_resign, "resign")
+        self._declare = tool_button(
             "emoji_events", tr("Declare a win by entering king"),
             lambda: self._try(lambda: self._room.finish(Ending.DECLARATION)), "declare",
         )  # fmt: skip
-        self._tool("swap_vert", tr("Flip the board (f)"), self._flip_board, "flip")
-        with self._tool("more_vert", tr("More"), lambda: None, "more"), ui.menu() as menu:
+        tool_button("swap_vert", tr("Flip the board (f)"), self._flip_board, "flip")
+        with tool_button("more_vert", tr("More"), lambda: None, "more"), ui.menu() as menu:
             menu.classes("kp-menu")
             for text, act, name in (
                 (tr("Board and pieces …"), self._choose_look, "look"),
@@ -184,7 +184,7 @@ class PlayPage:
             self._analyst.props(f'dense borderless options-dense aria-label="{tr("Analysis by")}"')
             self._analyst.classes("kp-grow")
             self._value = ui.label().classes("k-num k-soft")
-            self._arrows = self._tool("near_me", tr("Arrows (h)"), self._toggle_arrows, "arrows")
+            self._arrows = tool_button("near_me", tr("Arrows (h)"), self._toggle_arrows, "arrows")
         self._graph = ValueGraph(self._room.go_to)
         self._candidates = ui.element("div").classes("kp-candidates")
 
@@ -194,13 +194,6 @@ class PlayPage:
         if self._room.analyst is not None:  # the catalogue may not have it any more
             entries.append(self._room.entry(self._room.analyst))
         return {"": tr("no network")} | {entry.key: entry_text(entry) for entry in entries}
-
-    def _tool(self, icon: str, text: str, act: Callable[[], object], name: str) -> ui.button:
-        button = ui.button(icon=icon, on_click=act).props("flat round dense color=primary")
-        button.props(f'aria-label="{text}" data-tool="{name}"')
-        with button:
-            ui.tooltip(text)
-        return button
 
     # ---- drawing ----
 
