@@ -9,14 +9,17 @@ import pytest
 
 pytest.importorskip("nicegui")
 
-from keisei.analysis import SearchStatus
+from keisei.analysis import AnalysisSession, SearchStatus
 from keisei.constants import BUILTIN
 from keisei.errors import IllegalMoveError, KeiseiError
+from keisei.network.loading import LoadedNetwork
+from keisei.network.predictor import Prediction
 from keisei.play.transfer import read_tree
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import GameTree, read_csa, read_kif
 from keisei.shogi.notation.record import STARTPOS, GameRecord
 from keisei.shogi.notation.sfen import format_sfen
+from keisei.shogi.packed import Positions
 from keisei.shogi.types import Color, Diagram, Piece, PieceKind, parse_square
 from keisei.web.analysis.analysis_room import AnalysisRoom
 from keisei.web.analysis.editor_page import Position
@@ -26,6 +29,7 @@ from keisei.web.analysis.room_files import Snapshot, file_content
 from keisei.web.analysis.tree_rows import grade, tree_rows
 from keisei.web.play.catalogue import Catalogue
 from keisei.web.rooms import Rooms
+from tests.predictors import KnownPredictor
 
 BLUNDER = ["7g7f", "3c3d", "8h3c+", "2a3c", "2g2f", "4a3b"]
 """Black gives a bishop for a pawn."""
@@ -220,6 +224,32 @@ def test_a_position_without_a_king_is_explained(catalogue: Catalogue) -> None:
         room.run(True)
         await until(lambda: bool(room.problem))
         assert "Black's king is missing" in room.problem
+        await room.close()
+
+    run(story())
+
+
+def test_a_search_that_fails_is_stopped_and_explained(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(KnownPredictor):
+        def predict(self, positions: Positions) -> Prediction:
+            raise RuntimeError("the cable is loose")
+
+    network = LoadedNetwork(Broken(), "broken", "broken", 0.0, 3, 512)
+    monkeypatch.setattr(AnalysisSession, "load", lambda path: AnalysisSession(network, megabytes=1))
+
+    def page() -> None:
+        """Redraw of a page that shows nothing."""
+
+    async def story() -> None:
+        room = AnalysisRoom(catalogue)
+        room.attach(page)
+        room.run(True)
+        await until(lambda: room.poll() or bool(room.problem))
+        await until(lambda: room.poll() or bool(room.problem))
+        assert "the cable is loose" in room.problem
+        assert not room.is_running
         await room.close()
 
     run(story())

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -20,6 +21,7 @@ from nicegui.testing.user_simulation import user_simulation
 
 from keisei.play.session import GameSession
 from keisei.play.transfer import read_session
+from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.web.dashboard.site import build_play_page
 from keisei.web.play.board import BoardView
 from keisei.web.play.catalogue import Catalogue, GameSetup, PlayerChoice
@@ -90,6 +92,28 @@ def test_a_request_alone_for_the_dashboards_board_loads_no_player(
             (room,) = shown
             assert room.setup.white == PlayerChoice("run:tiny")
             assert room.analyst == "run:tiny"
+
+    run(story())
+
+
+def test_the_dashboards_board_has_analysis_and_editor_and_starts_from_a_position(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[GameRoom] = []
+    monkeypatch.setattr(GameRoom, "attach", lambda room, _: shown.append(room))
+
+    async def story() -> None:
+        async with visitor() as user:
+            build_play_page(runs)
+            for address in ("/analysis", "/analysis?game=nothing", "/editor"):
+                assert (await user.http_client.get(address)).status_code == 200
+            assert (await user.http_client.get("/analysis/nothing/game.kif")).status_code == 404
+            sfen = "4k4/9/9/9/9/9/9/9/4K4 b R 1"
+            for start in (sfen, "nonsense"):
+                await user.open(f"/play?start={quote(start)}")
+            first, second = shown
+            assert first.session.game.sfen() == sfen
+            assert second.session.game.sfen() == STARTPOS_SFEN
 
     run(story())
 
