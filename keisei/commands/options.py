@@ -116,7 +116,7 @@ class ConfigOptions:
 
     @property
     def named(self) -> frozenset[str]:
-        """All texts in the values of ``--set``: see `keisei.players.allowed_programs`."""
+        """All texts in the values of ``--set``: see `keisei.training.run.require_allowed`."""
         from keisei.config import texts_of
 
         return texts_of(self.settings)

@@ -42,7 +42,6 @@ from keisei.network.loading import (
     load_network,
     read_network,
 )
-from keisei.players.allowed_programs import is_engine
 from keisei.players.bots import (
     AlphaBetaPlayer,
     GreedyPlayer,
@@ -115,6 +114,11 @@ class _Spec(NamedTuple):
             raise PlayerSpecError(
                 f"{self.text}: there is no setting {', '.join(self.settings)}; there is {known}"
             )
+
+
+def is_engine(spec: str) -> bool:
+    """Return whether a player spec starts a program."""
+    return spec.partition(",")[0].strip().partition(":")[0] == "usi"
 
 
 @contextmanager

@@ -71,8 +71,8 @@ def require_set_up(sweep: Sweep) -> None:
 def _attempts(config: AppConfig) -> Iterator[tuple[Hashable, Callable[[], object]]]:
     """Yield the set-up steps of training, each with the settings that it depends on."""
     from keisei.network.model_factory import network_device
-    from keisei.players.allowed_programs import require_allowed
     from keisei.players.spec import make_player
+    from keisei.training.run import require_allowed
 
     require_allowed(config)
     for spec in config.evaluation.opponents:

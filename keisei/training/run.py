@@ -1,6 +1,8 @@
-"""Starts and resumes runs: their directories, callbacks and summaries."""
+"""Starts and resumes runs: their directories, callbacks, summaries, and consent to programs."""
 
+import json
 import logging
+import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import platformdirs
 from rich.console import Console
 
 from keisei.callbacks import Callback, EventBus, StepEnd, TrainingEnd, TrainingStart, load_plugin
@@ -22,11 +25,10 @@ from keisei.evaluation.measure import manner_of_play
 from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
-from keisei.players.allowed_programs import require_allowed
-from keisei.players.spec import make_player
+from keisei.players.spec import is_engine, make_player
 from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_launched
 from keisei.run_files import CHECKPOINTS, CONFIG, MILESTONES, REPORT
-from keisei.system import InterruptFlag, remove_temporaries
+from keisei.system import InterruptFlag, read_bytes, remove_temporaries
 from keisei.training.resume import Changes, changed_settings, changes_since, require_changeable
 from keisei.training.trackers import make_trackers, require_trackers
 from keisei.training.trainer import Trainer
@@ -279,3 +281,73 @@ def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list
         *(load_plugin(name) for name in config.logging.plugins),
         make_display(config, console),
     ]
+
+
+# ---- programs that settings name ----
+#
+# Settings travel: a stranger's YAML file, the `config.json` of a copied run, the file of a sweep. A
+# USI engine among their opponents is a command that would run, and a foreign Ray cluster sends
+# objects whose unpickling runs code. Both need the consent of the user who starts the training.
+
+ALLOWED_PROGRAMS: Final = "allowed-programs.txt"
+"""Name of the user's list: a player spec or ``ray HOST:PORT`` per line; ``#`` begins a comment."""
+
+_LOCAL_RAY: Final = ("", "auto")
+"""Addresses of Ray that are on this machine."""
+
+
+class ProgramNotAllowedError(KeiseiError):
+    """Settings name a program that the user has not named; the message says how to allow it."""
+
+
+def allowed_file() -> Path:
+    """Return the path of the user's list, which may not exist."""
+    return platformdirs.user_config_path("keisei", appauthor=False) / ALLOWED_PROGRAMS
+
+
+def require_allowed(config: AppConfig, named: Collection[str] = ()) -> None:
+    """Raise `ProgramNotAllowedError` unless the user knows the programs that settings name.
+
+    Args:
+        config: the settings.
+        named: texts that stand on the command line: engines and addresses among them are allowed.
+    """
+    missing = [
+        (program, override)
+        for program, text, override in _programs(config)
+        if text not in named and program not in _listed()
+    ]
+    if missing:
+        program, override = missing[0]
+        raise ProgramNotAllowedError(
+            f"the settings name a program that you have not named: {program}. If you trust it, "
+            f"name it on the command line too, --set '{override}', or write it as a line into "
+            f"{allowed_file()}"
+        )
+
+
+def _programs(config: AppConfig) -> Iterator[tuple[str, str, str]]:
+    """Yield each program as a line of the list, its text in the settings, and the override."""
+    opponents = config.evaluation.opponents
+    for spec in opponents:
+        if is_engine(spec):
+            texts = json.dumps(opponents, ensure_ascii=False)
+            yield spec, spec, f"evaluation.opponents={texts}"
+    address = config.parallel.ray_address
+    if config.parallel.backend == "ray" and address not in _LOCAL_RAY:
+        yield f"ray {address}", address, f"parallel.ray_address={address}"
+
+
+def _listed() -> frozenset[str]:
+    """Return the lines of the user's list; raises `KeiseiError` if others can write to it."""
+    path = allowed_file()
+    if not path.is_file():
+        return frozenset()
+    if hasattr(os, "getuid"):
+        status = path.stat()
+        if status.st_uid not in (os.getuid(), 0) or status.st_mode & 0o022:
+            raise ProgramNotAllowedError(
+                f"{path} allows programs, so only you may write to it: chmod go-w, and own it"
+            )
+    lines = read_bytes(path).decode("utf-8-sig", "replace").splitlines()
+    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")

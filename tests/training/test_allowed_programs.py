@@ -9,17 +9,17 @@ import pytest
 from keisei.commands.train import train
 from keisei.config import ConfigError, load_config, save_config
 from keisei.errors import KeiseiError
-from keisei.players import allowed_programs
-from keisei.players.allowed_programs import (
-    ProgramNotAllowedError,
-    allowed_file,
-    is_engine,
-    require_allowed,
-)
-from keisei.players.spec import PlayerSpecError, make_player
+from keisei.players.spec import PlayerSpecError, is_engine, make_player
 from keisei.sweep.check import checked, require_set_up
 from keisei.sweep.space import load_space
-from keisei.training.run import resume_run, start_run
+from keisei.training import run
+from keisei.training.run import (
+    ProgramNotAllowedError,
+    allowed_file,
+    require_allowed,
+    resume_run,
+    start_run,
+)
 from tests.commands.invoke import invoke
 from tests.sweep.small_sweeps import write_space
 
@@ -43,7 +43,7 @@ def engine(trace: Path) -> str:
 def own_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a list of the user for this test, which does not exist yet."""
     path = tmp_path / "config" / "allowed-programs.txt"
-    monkeypatch.setattr(allowed_programs, "allowed_file", lambda: path)
+    monkeypatch.setattr(run, "allowed_file", lambda: path)
     return path
 
 
@@ -83,16 +83,16 @@ def test_a_resumed_run_starts_no_engine_of_its_file(
     tmp_path: Path, engine: str, trace: Path
 ) -> None:
     """Before, this ran the command."""
-    run = tmp_path / "run"
-    run.mkdir()
+    directory = tmp_path / "run"
+    directory.mkdir()
     config = load_config(None, [f"evaluation.opponents={json.dumps(['random', engine])}"])
-    save_config(config, run / "config.json")
+    save_config(config, directory / "config.json")
     with pytest.raises(ProgramNotAllowedError, match="name it on the command line too, --set"):
-        invoke(train, "--resume", str(run))
+        invoke(train, "--resume", str(directory))
     with pytest.raises(ProgramNotAllowedError):
-        resume_run(config, run)
+        resume_run(config, directory)
     assert not trace.exists()
-    assert [path.name for path in run.iterdir()] == ["config.json"]
+    assert [path.name for path in directory.iterdir()] == ["config.json"]
 
 
 def test_a_yaml_file_starts_no_engine(tmp_path: Path, engine: str, trace: Path) -> None:
