@@ -201,7 +201,7 @@ class _OverviewPage:
         groups = self._groups()
         for show in self._shows:
             self._charts[show].show(self._plot(show, groups))
-        self._show_note()
+        self._show_note(has_groups=any(len(group.runs) > 1 for group in groups))
         colors = colors_of([group.name for group in groups], charts.PALETTE)
         self._table.show(
             summaries,
@@ -275,17 +275,18 @@ class _OverviewPage:
             return [SeedGroup(name, (name,)) for name in shown]
         return seed_groups({name: run.config for name, run in shown.items()})
 
-    def _show_note(self) -> None:
+    def _show_note(self, *, has_groups: bool) -> None:
         shown = self._shown
         notes = []
-        if any(show.startswith(_SCORE) or show in (_ELO, _RATING) for show in self._shows):
+        has_bars = any(show.startswith(_SCORE) or show in (_ELO, _RATING) for show in self._shows)
+        if has_bars and not has_groups:
             notes.append(
                 tr(
                     "Bars are 95 % intervals: where they overlap, a difference may be due to "
                     "chance."
                 )
             )
-        if self._is_grouped:
+        if has_groups:
             notes.append(tr("Bands go from the lowest to the highest run of a group."))
         if hidden := len(self._chosen) - len(shown):
             notes.append(
