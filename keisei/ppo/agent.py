@@ -43,7 +43,6 @@ from keisei.ppo.losses import (
     kl_divergence,
     ppo_loss,
 )
-from keisei.ppo.minibatch_size import MinibatchSizer
 from keisei.ppo.ppo_learner import BackwardResult, LossFigures, PolicySamples, PPOLearner
 from keisei.ppo.torch_state import (
     TorchProfiler,
@@ -128,11 +127,9 @@ class PPOAgent(PPOLearner):
         )
         is_cpu = compute.device.type == "cpu"
         self._begin_minibatches(
-            MinibatchSizer(
-                AUTO_CPU_MINIBATCH if is_cpu else AUTO_GPU_MINIBATCH,
-                smallest=MIN_AUTO_MINIBATCH,
-                largest=MAX_AUTO_MINIBATCH,
-            )
+            AUTO_CPU_MINIBATCH if is_cpu else AUTO_GPU_MINIBATCH,
+            smallest=MIN_AUTO_MINIBATCH,
+            largest=MAX_AUTO_MINIBATCH,
         )
         self._maker = MinibatchMaker(spec, compute)
 

@@ -150,11 +150,12 @@ class PPOLearner(ABC):
         """Return the share of the device's memory that is free, 0 to 1."""
         return free_memory_share()
 
-    def _begin_minibatches(self, sizer: MinibatchSizer) -> None:
-        """Use the size of the settings, or that of `sizer` if it is ``auto``."""
+    def _begin_minibatches(self, first: int, *, smallest: int, largest: int) -> None:
+        """Use the size of the settings; if it is ``auto``, begin with `first` and adapt it."""
         size = self.settings.minibatch_size
-        self._sizer = sizer if size == "auto" else None
-        self.minibatch_size = sizer.size if size == "auto" else size
+        self.minibatch_size = first if size == "auto" else size
+        if size == "auto":
+            self._sizer = MinibatchSizer(first, smallest=smallest, largest=largest)
 
     def _shrink_minibatch(self) -> None:
         """Halve an automatic minibatch after memory ran out; raise an error otherwise."""

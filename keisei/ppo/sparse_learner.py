@@ -54,7 +54,6 @@ from keisei.network.sparse.sparse_network import (
 )
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import LearnSettings, Ranks, learner_threads
-from keisei.ppo.minibatch_size import MinibatchSizer
 from keisei.ppo.ppo_learner import BackwardResult, LossFigures, PolicySamples, PPOLearner
 from keisei.shogi.features import feature_spec
 from keisei.shogi.packed import Positions, legal_from_packed, padded_width
@@ -119,7 +118,7 @@ class SparseLearner(PPOLearner):
         self.network = network
         network.stopwatch = self.stopwatch
         self._begin_minibatches(
-            MinibatchSizer(AUTO_MINIBATCH, smallest=MIN_AUTO_MINIBATCH, largest=MAX_AUTO_MINIBATCH)
+            AUTO_MINIBATCH, smallest=MIN_AUTO_MINIBATCH, largest=MAX_AUTO_MINIBATCH
         )
         self.average: SparseNetwork | None = network.copy() if config.ppo.ema_decay > 0.0 else None
         """Exponential moving average of the weights, if ``ppo.ema_decay`` is above 0."""
