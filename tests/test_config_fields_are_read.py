@@ -63,7 +63,6 @@ ELSEWHERE = {
     "parallel.compression": "with Ray",
     "parallel.fallback": "when workers fail",
     "parallel.max_failures": "when a worker fails",
-    "parallel.ray_address": "with Ray",
     "ppo.nan_limit": "when a loss is not finite",
 }
 """Fields that these runs do not read, and when they are read."""

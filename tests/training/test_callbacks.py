@@ -45,7 +45,7 @@ END = TrainingEnd("finished", progress_at(1, 1))
 def test_every_event_has_a_method_of_its_own(tmp_path: Path) -> None:
     listener = Listener()
     bus = EventBus([listener])
-    emitted = list(fake_events(tmp_path, updates=10))
+    emitted = [*fake_events(tmp_path, updates=10), events.StopRequested()]
     assert {type(event) for event in emitted} == set(get_args(Event))
     for event in emitted:
         bus.emit(event)
