@@ -99,6 +99,7 @@ class GameRoom:
         self._analysed: tuple[GameSession, int, str] | None = None
         self._kept: tuple[GameSession, int] | None = None
         self._previous: tuple[GameSession, GameSetup, bool] | None = None
+        self._replaced_at: tuple[GameSession, int] | None = None
         self._pages: list[Redraw] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.setup = setup or GameSetup()
@@ -141,9 +142,11 @@ class GameRoom:
         self._replace_game(session, setup, reviewing=session.people == BOTH_SIDES)
 
     @property
-    def can_restore(self) -> bool:
-        """Whether there is a game that the one on the board has replaced."""
-        return self._previous is not None
+    def offers_restore(self) -> bool:
+        """Whether the game on the board has replaced another, and no move was made since."""
+        return self._previous is not None and self._replaced_at == (
+            self.session, self.session.length,
+        )  # fmt: skip
 
     def restore(self) -> None:
         """Bring back the game that was replaced; it changes places with the one on the board."""
@@ -159,6 +162,7 @@ class GameRoom:
         if self.session.length:
             self._previous = self.session, self.setup, self.reviewing
         self.session, self.setup, self.reviewing = session, setup, reviewing
+        self._replaced_at = session, session.length
         self.paused = False
         self._changed()
 
@@ -210,6 +214,7 @@ class GameRoom:
         self._previous = before, self.setup, self.reviewing
         self.reviewing = False
         self.session.play_on()
+        self._replaced_at = self.session, self.session.length
         self._changed()
 
     def go_to(self, ply: int) -> None:

@@ -1,16 +1,14 @@
 """The page with the board: draws a `GameRoom`, and passes on what people do there."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from math import ceil
 from typing import Final
 
 from nicegui import Client, ui
 
-from keisei.analysis import Candidate
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import file_name
-from keisei.play.move_text import move_texts
 from keisei.play.saved_games import SavedGame
 from keisei.play.session import GameSession
 from keisei.play.transfer import FORMATS, read_session, write_session
@@ -23,7 +21,6 @@ from keisei.web.play.board import (
     MoveList,
     PlayerStrip,
     ValueBar,
-    ValueGraph,
     add_pieces,
 )
 from keisei.web.play.catalogue import GameSetup, PlayerChoice
@@ -38,9 +35,9 @@ from keisei.web.play.dialogs import (
 from keisei.web.play.error_wording import error_text
 from keisei.web.play.game_room import GameRoom, Lobby
 from keisei.web.play.look import Look, look_dialog
+from keisei.web.play.review_panel import ReviewPanel
 from keisei.web.play.wording import (
     end_text,
-    entry_text,
     side_text,
     spoken_move,
     status_text,
@@ -50,9 +47,6 @@ from keisei.web.theme import add_style, frame, toast, tool_button
 _CLOCK_INTERVAL: Final = 0.25
 _LAST_SECONDS: Final = 5
 """Seconds of a person's time that are heard."""
-
-_MIN_PROBABILITY: Final = 0.005
-"""Candidate moves below this would be shown as 0% and are left out."""
 
 
 class PlayPage:
@@ -123,8 +117,11 @@ class PlayPage:
                     tool_button(icon, text, partial(self._command, command), command)
                 self._play_on = ui.button(tr("Play on from here"), on_click=self._play_from_here)
                 self._play_on.props("flat dense no-caps color=primary")
-        with ui.element("div").classes("k-card") as self._analysis:
-            self._build_analysis()
+        self._review = ReviewPanel(
+            self._room,
+            on_choose=lambda key: self._try(lambda: self._room.analyse_with(key)),
+            on_arrows=self._toggle_arrows,
+        )
         self._strengths = ui.element("div").classes("k-card")
         with ui.element("div").classes("k-card kp-row kp-slim"):
             self._typed = ui.input(placeholder=tr("Type a move: 7g7f, P-7f, 76歩"))
@@ -171,30 +168,6 @@ class PlayPage:
                 )
                 save.props(f'role=menuitem data-tool="save-{kind}"')
 
-    def _build_analysis(self) -> None:
-        with ui.element("div").classes("kp-row"):
-            ui.label(tr("Analysis by")).classes("kp-heading")
-            self._analyst = ui.select(
-                self._analysts(),
-                value=self._room.analyst or "",
-                on_change=lambda event: self._try(
-                    lambda: self._room.analyse_with(event.value or None)
-                ),
-            )
-            self._analyst.props(f'dense borderless options-dense aria-label="{tr("Analysis by")}"')
-            self._analyst.classes("kp-grow")
-            self._value = ui.label().classes("k-num k-soft")
-            self._arrows = tool_button("near_me", tr("Arrows (h)"), self._toggle_arrows, "arrows")
-        self._graph = ValueGraph(self._room.go_to)
-        self._candidates = ui.element("div").classes("kp-candidates")
-
-    def _analysts(self) -> dict[str, str]:
-        """Return the networks to choose from, key to label, with the one that analyses now."""
-        entries = [entry for entry in self._room.catalogue.entries() if entry.is_network]
-        if self._room.analyst is not None:  # the catalogue may not have it any more
-            entries.append(self._room.entry(self._room.analyst))
-        return {"": tr("no network")} | {entry.key: entry_text(entry) for entry in entries}
-
     # ---- drawing ----
 
     def draw(self) -> None:
@@ -224,13 +197,10 @@ class PlayPage:
             first=session.game.start.turn,
             end="" if session.end is None else end_text(session.end),
         )
-        self._graph.show(
-            [value.chances(Color.BLACK) for value in analyses],
-            cursor=session.cursor,
-            length=session.length,
-        )
-        self._draw_value(None if analysis is None else analysis.chances(Color.BLACK))
-        self._draw_candidates(candidates)
+        black = None if analysis is None else analysis.chances(Color.BLACK)
+        has_value = room.analyst is not None and room.shows_analysis
+        self._bar.show(black, visible=has_value, flip=self._flip)
+        self._review.show(black, candidates, self._look)
         self._status.text = status_text(room)
         self._problem.text = tr(room.problem)
         self._problem.visible = bool(room.problem)
@@ -265,29 +235,6 @@ class PlayPage:
         if replay.turn not in session.people:
             self._announcement.text = spoken_move(replay, moves[-1])
 
-    def _draw_value(self, black: float | None) -> None:
-        shown = self._room.analyst is not None and self._room.shows_analysis
-        self._bar.show(black, visible=shown, flip=self._flip)
-        self._graph.visible = shown
-        self._analysis.visible = self._room.shows_analysis
-        percent = "" if black is None else f"{black:.0%}"
-        self._value.text = percent and tr("Black {percent}", percent=percent)
-        analyst = self._room.analyst or ""
-        if self._analyst.value != analyst:
-            self._analyst.set_options(self._analysts(), value=analyst)  # it may be a new run
-
-    def _draw_candidates(self, candidates: Iterable[Candidate]) -> None:
-        self._candidates.clear()
-        self._candidates.visible = self._room.analyst is not None
-        shown = self._room.session.shown
-        with self._candidates:
-            for candidate in candidates:
-                if candidate.probability < _MIN_PROBABILITY:
-                    continue
-                text = move_texts(shown.diagram, [candidate.move], self._look.lettering)[0]
-                with ui.element("span"):
-                    ui.label(f"{text} {candidate.probability:.0%}").style("display: inline")
-
     def _draw_tools(self) -> None:
         room, session = self._room, self._room.session
         mine = session.is_persons_turn
@@ -298,11 +245,10 @@ class PlayPage:
         self._declare.visible = mine and session.game.can_declare
         self._play_on.visible = session.cursor < session.length or session.end is not None
         self._result.visible = session.end is not None and not room.reviewing
-        self._restore.visible = room.can_restore and (room.reviewing or not session.length)
+        self._restore.visible = room.offers_restore
         watching = not session.people
         self._pause.visible = (watching or room.paused) and session.end is None
         self._pause.props(f"icon={'play_arrow' if room.paused else 'pause'}")
-        self._arrows.props(f"color={'primary' if self._look.has_hints else 'grey'}")
         self._sound.props(f"icon={'volume_up' if self._look.has_sound else 'volume_off'}")
 
     def _draw_strengths(self) -> None:

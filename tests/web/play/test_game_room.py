@@ -517,13 +517,18 @@ def test_a_page_that_connects_again_is_redrawn_once(catalogue: Catalogue) -> Non
 
 def test_a_replaced_game_comes_back_with_its_players(catalogue: Catalogue) -> None:
     room = GameRoom(catalogue, GameSetup(white=PlayerChoice("bots", 0)))
-    assert not room.can_restore
+
+    def offers() -> bool:
+        return room.offers_restore
+
+    assert not offers()
     with pytest.raises(KeiseiError, match="there is no earlier game"):
         room.restore()
     room.move("7g7f")
     first = room.session
     room.open(read_session(b"startpos moves 2g2f 8c8d"))
     assert room.shows_analysis
+    assert offers()
     room.restore()
     assert room.session is first
     assert (room.setup.white, room.shows_analysis) == (PlayerChoice("bots", 0), False)
@@ -533,6 +538,9 @@ def test_a_replaced_game_comes_back_with_its_players(catalogue: Catalogue) -> No
     room.session.go_to(1)
     room.play_on()
     assert (room.session.length, room.reviewing) == (1, False)
+    assert offers()
+    room.move("3c3d")
+    assert not offers(), "it is a game of its own now"
     room.restore()
     assert room.session.length == 2, "moves that were dropped"
 
