@@ -1,0 +1,109 @@
+"""Servers that are used for twenty minutes hold no more than after a fifth of that time.
+
+``KEISEI_SOAK_MINUTES`` is how long (20). `tests/training/test_soak.py` does the same to a run.
+"""
+
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from tests.soak.summary import note, setting
+from tests.web.conftest import Server
+
+pytest.importorskip("nicegui")
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(
+        not Path("/dev/shm").is_dir(), reason="counts what Linux shows of a process"
+    ),
+]
+MINUTES = setting("MINUTES", 20)
+LOOKS = 50
+"""Measurements over the whole time."""
+
+
+class Held(NamedTuple):
+    """Resources that a server holds, with its child processes."""
+
+    megabytes: float
+    handles: int
+    segments: int
+    processes: int
+
+
+def held(server: Server) -> Held:
+    process = psutil.Process(server._process.pid)
+    family = [process, *process.children(recursive=True)]
+    return Held(
+        sum(one.memory_info().rss for one in family) / (1 << 20),
+        sum(one.num_fds() for one in family),
+        sum(len(list(Path("/dev/shm").glob(f"keisei-*-{one.pid}-*"))) for one in family),
+        len(family),
+    )
+
+
+def soak(server: Server, use: Callable[[random.Random], None], what: str) -> None:
+    """Use a server all the time, and compare what it holds early and late."""
+    start = time.monotonic()
+    choice = random.Random(1)
+    looks: list[Held] = []
+    uses = 0
+    while (passed := time.monotonic() - start) < 60.0 * MINUTES:
+        use(choice)
+        uses += 1
+        if passed >= 60.0 * MINUTES * len(looks) / LOOKS:
+            looks.append(held(server))
+    time.sleep(min(2.0, 6.0 * MINUTES))  # the last connections are closed
+    looks.append(held(server))
+    early, late = looks[len(looks) // 5], looks[-1]
+    rounded = [f"{one.megabytes:.0f} MB, {one.handles} handles" for one in (early, late)]
+    note(
+        f"memory, handles, segments: {what}",
+        f"{MINUTES:g} minutes, {uses:,} uses",
+        " -> ".join(rounded) + f", {late.segments} segments",
+        since=start,
+    )
+    assert late.megabytes < early.megabytes * 1.1 + 20.0
+    assert late.handles <= early.handles + 10, "sockets may be closing"
+    assert (late.segments, late.processes) == early[2:]
+
+
+def test_the_board_in_the_browser(runs: Path) -> None:
+    server = Server("play", "--runs", str(runs), "--seed", "1")
+    paths = ["/", "/?room=new", "/missing", "/?room=x", f"/?{'x' * 500}"]
+    try:
+        soak(server, lambda choice: _visit(server, choice.choice(paths)), "play server")
+    finally:
+        server.interrupt()
+
+
+def test_the_dashboard(runs: Path) -> None:
+    server = Server("dashboard", str(runs))
+    journal = runs / "tiny" / "metrics.jsonl"
+    line = b'{"event":"step","update":3,"timestep":192,"total_timesteps":192,"games":1,' + (
+        b'"seconds":1.0,"time":1.0,"metrics":{"losses/policy":0.5}}\n'
+    )
+
+    def use(choice: random.Random) -> None:
+        _visit(server, choice.choice(["/", "/run/tiny", "/compare", "/missing"]))
+        if choice.random() < 0.2:
+            with journal.open("ab") as file:
+                file.write(line)
+
+    try:
+        soak(server, use, "dashboard")
+    finally:
+        server.interrupt()
+
+
+def _visit(server: Server, path: str) -> None:
+    status, _ = server.request(path)
+    assert status < 500
+    time.sleep(float(os.environ.get("KEISEI_SOAK_PAUSE", "0.2")))
