@@ -75,8 +75,17 @@ bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side
 	$(BIN)/keisei benchmark env
 	$(BIN)/keisei benchmark train
 
-soak: kernels  ## long tests: other Shogi libraries, faults, clusters, 20 minutes of workers
-	$(PYTEST) -m soak
+# What the tests found goes into soak.jsonl, also of those before one that failed. The match against
+# the clock comes last, with nothing beside it but its own busy processes.
+SOAK := soak.jsonl
+AGAINST_THE_CLOCK := tests/soak/test_sudden_death.py
+
+soak: export KEISEI_SOAK_SUMMARY := $(abspath $(SOAK))
+soak: kernels  ## long tests: other Shogi libraries, kills, damage, clusters, 20 minutes of use
+	rm -f $(SOAK)
+	@status=0; $(PYTEST) -m soak --ignore $(AGAINST_THE_CLOCK) || status=1; \
+	$(BIN)/pytest -m soak $(AGAINST_THE_CLOCK) || status=1; \
+	$(BIN)/python -m tests.soak.summary $(SOAK); exit $$status
 
 strength: kernels  ## train the quick-start recipe and check the promised scores
 	$(BIN)/pytest -m strength -s

@@ -118,8 +118,7 @@ def _mutated_json(data: bytes, choice: random.Random) -> bytes:
 def _texts() -> dict[str, tuple[Callable[[str], object], list[str]]]:
     """All parsers of what strangers write, each with valid texts to damage."""
     csa, kif, ki2 = (
-        [write(record) for record in SEEDS]  # type: ignore[operator]  # any of the three
-        for write in (write_csa, write_kif, write_ki2)
+        [write(record) for record in SEEDS] for write in (write_csa, write_kif, write_ki2)
     )
     usi = f"position sfen {SFEN} moves 7g7f 3c3d 8h2b+ 3a2b B*4e"
 

@@ -25,6 +25,9 @@ pytestmark = [
     ),
 ]
 MINUTES = setting("MINUTES", 20)
+SETTLED_MINUTES = 5.0
+"""A page that was left is kept for a while; only then does memory stay as it is."""
+
 LOOKS = 50
 """Measurements over the whole time."""
 
@@ -70,7 +73,8 @@ def soak(server: Server, use: Callable[[random.Random], None], what: str) -> Non
         " -> ".join(rounded) + f", {late.segments} segments",
         since=start,
     )
-    assert late.megabytes < early.megabytes * 1.1 + 20.0
+    if MINUTES >= SETTLED_MINUTES:
+        assert late.megabytes < early.megabytes * 1.1 + 20.0
     assert late.handles <= early.handles + 10, "sockets may be closing"
     assert (late.segments, late.processes) == early[2:]
 

@@ -13,6 +13,7 @@ import pytest
 from keisei import metric_names as names
 from keisei.callbacks import Callback, StepEnd
 from keisei.system import InterruptFlag, resident_megabytes
+from tests.soak.summary import note
 from tests.tiny import tiny_trainer
 
 MINUTES = float(os.environ.get("KEISEI_SOAK_MINUTES", "20"))
@@ -97,4 +98,10 @@ def test_nothing_grows(tmp_path: Path, family: str) -> None:
     assert late.megabytes < early.megabytes * 1.1 + 20.0
     assert late.worker_megabytes < early.worker_megabytes * 1.1 + 20.0
     assert (late.handles, late.blocks, late.processes) == early[2:]
-    print(f"{watch.steps} steps, {watch.kills} kills, {early} -> {late}")  # noqa: T201
+    note(
+        f"memory, handles, segments: training, {family}",
+        f"{MINUTES:g} minutes, {watch.steps:,} updates, {watch.kills} workers killed",
+        f"{early.megabytes:.0f} MB, {early.handles} handles -> {late.megabytes:.0f} MB, "
+        f"{late.handles} handles, {late.blocks} segments; no ply lost",
+        since=watch.start,
+    )
