@@ -26,8 +26,8 @@ pytestmark = [
 ]
 MINUTES = setting("MINUTES", 20)
 SETTLED_MINUTES = 5.0
-"""Shorter tests do not judge memory: both servers grow at first, by 25 to 55 MB in half a minute, for
-a reason that has not been looked into."""
+"""Shorter tests check no memory: both servers grow at first, by 25 to 55 MB in half a minute.
+The reason has not been looked into."""
 
 LOOKS = 50
 """Measurements over the whole time."""
