@@ -287,13 +287,35 @@ def test_slow_drawing_is_done_less_often(tmp_path: Path, monkeypatch: pytest.Mon
         return Group()
 
     monkeypatch.setattr(display_module, "render_run", slow)
-    display = LiveDisplay(terminal(), clock=clock, has_timer=False)
+    display = LiveDisplay(terminal(), clock=clock, cost_clock=clock, has_timer=False)
     display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
     for _ in range(1_000):
         clock.now += 0.1
         display.tick()
     display.close()
     assert len(drawn) * 0.1 <= 0.015 * (clock.now - 1_000.0) + 0.1
+
+
+def test_a_busy_machine_does_not_make_pictures_rarer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, a picture that took long because others computed stopped the display for long."""
+    clock = Clock()
+    drawn: list[float] = []
+
+    def delayed(state: RunState, *_: object) -> Group:
+        drawn.append(clock.now)
+        clock.now += 0.2  # passes, but without computing
+        return Group()
+
+    monkeypatch.setattr(display_module, "render_run", delayed)
+    display = LiveDisplay(terminal(), clock=clock, cost_clock=lambda: 0.0, has_timer=False)
+    display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
+    for _ in range(100):
+        clock.now += 0.1
+        display.tick()
+    display.close()
+    assert max(b - a for a, b in pairwise(drawn)) < 0.6
 
 
 def test_an_event_that_draws_nothing_costs_next_to_nothing(tmp_path: Path) -> None:
