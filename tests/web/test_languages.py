@@ -118,6 +118,20 @@ def test_plurals_and_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert tr("") == ""
 
 
+def test_homonyms_have_translations_of_their_own() -> None:
+    japanese = {str(text): message.string for text, message in messages_of("ja").items()}
+    different = [
+        ("White", "White wood"),
+        ("Play", "Play the move"),
+        ("Review", "Review the game"),
+        ("games", "games played"),
+        ("plies", "plies played"),
+    ]
+    for one, other in different:
+        assert japanese[one] != japanese[other]
+    assert japanese["mate {plies}"] == "{plies}手詰"
+
+
 @pytest.mark.slow
 def test_the_document_names_its_language(server: Server) -> None:
     for header, language in (("ja", "ja"), ("de", "en-US")):

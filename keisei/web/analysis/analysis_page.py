@@ -177,7 +177,7 @@ class AnalysisPage:
         with ui.element("div").classes("kp-row"):
             self._reviewed = ui.label().classes("ka-facts kp-grow").props('role="status"')
             with (
-                ui.button(tr("Review"), icon="query_stats") as self._review_button,
+                ui.button(tr("Review the game"), icon="query_stats") as self._review_button,
                 ui.menu() as menu,
             ):
                 menu.classes("kp-menu")

@@ -84,7 +84,7 @@ class SearchLines(Element, component=STATIC / "lines.js"):
         self._props["lines"] = []
         self._props["texts"] = {
             "lines": tr("Best moves"),
-            "play": tr("Play"),
+            "play": tr("Play the move"),
             "keep": tr("Keep as a variation:"),
         }
         self.on("play", lambda event: on_play(event_number(event)))

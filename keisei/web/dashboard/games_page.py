@@ -107,10 +107,10 @@ class _GamesPage:
 def _figures(both: Sequence[GameSummary]) -> list[dict[str, Any]]:
     """Return the rows of the table."""
     rows: list[tuple[str, list[str]]] = [
-        (tr("games"), [str(found.games) for found in both]),
+        (tr("games played"), [str(found.games) for found in both]),
         (tr("mean length in plies"), [f"{found.mean_plies:.0f}" for found in both]),
         (tr("points of the network"), [_share(found.network_score) for found in both]),
-        (tr("wins of Black"), [_share(found.black_score) for found in both]),
+        (tr("points of Black"), [_share(found.black_score) for found in both]),
         (tr("endings"), [_most(found.endings) for found in both]),
         (tr("first moves"), [_most(found.openings) for found in both]),
     ]

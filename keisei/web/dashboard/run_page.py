@@ -99,9 +99,9 @@ _USAGE: Final = {
 _OUTCOMES: Final = (mark("Black wins"), mark("draw"), mark("ply limit"), mark("White wins"))
 _OUTCOME_COLORS: Final = tuple(f"var(--d-{name})" for name in ("black", "draw", "limit", "white"))
 _TILES: Final = {
-    "plies": mark("plies"),
+    "plies": mark("plies played"),
     "updates": mark("updates"),
-    "games": mark("games"),
+    "games": mark("games played"),
     "speed": mark("plies/s"),
     "time": mark("time"),
     "memory": mark("memory"),

@@ -41,7 +41,7 @@ _WORKER_METRIC: Final = re.compile(r"workers/(\d+)/(.+)")
 _WORKER_LABELS: Final = {
     "SPS": mark("plies/s"),
     "waiting": mark("waiting"),
-    "games": mark("games"),
+    "games": mark("games played"),
     "version": mark("weights of update"),
     "rss_mb": mark("memory (MB)"),
 }

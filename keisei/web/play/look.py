@@ -15,7 +15,7 @@ from keisei.web.play.dialogs import close_button, dialog
 from keisei.web.theme import read_cookie, set_cookie
 
 BOARDS: Final = {"wood": mark("Wood"), "paper": mark("Paper"), "slate": mark("Slate")}
-WOODS: Final = {"wood": mark("Boxwood"), "white": mark("White")}
+WOODS: Final = {"wood": mark("Boxwood"), "white": mark("White wood")}
 LETTERINGS: Final = {"kanji": mark("Kanji"), "letters": mark("Letters")}
 SWITCH: Final = {"on": mark("On"), "off": mark("Off")}
 

@@ -167,7 +167,7 @@ def test_boards_and_pieces_to_choose(open_page: OpenPage) -> None:
     choose_tool(page, "look")
     page.get_by_role("button", name="Slate").click()
     page.wait_for_selector(".kb-board-slate")
-    page.get_by_role("button", name="White", exact=True).last.click()
+    page.get_by_role("button", name="White wood").click()
     page.wait_for_selector(".kb-pieces-white")
     page.get_by_role("button", name="Letters").click()
     page.wait_for_selector(".kb-letters")
