@@ -159,6 +159,7 @@ class GameRoom:
         self, session: GameSession, setup: GameSetup, reviewing: bool = False
     ) -> None:
         """Show another game; the one before is kept for `restore`."""
+        self.session.stop_clock()  # it goes on from there if the game comes back
         if self.session.length:
             self._previous = self.session, self.setup, self.reviewing
         self.session, self.setup, self.reviewing = session, setup, reviewing
@@ -210,6 +211,7 @@ class GameRoom:
     def play_on(self) -> None:
         """Continue from the position on the board; the game with its later moves is kept."""
         before = self.session.copy()
+        before.stop_clock()
         before.saved_as, self.session.saved_as = self.session.saved_as, ""
         self._previous = before, self.setup, self.reviewing
         self.reviewing = False

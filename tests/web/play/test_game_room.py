@@ -545,6 +545,40 @@ def test_a_replaced_game_comes_back_with_its_players(catalogue: Catalogue) -> No
     assert room.session.length == 2, "moves that were dropped"
 
 
+@pytest.mark.parametrize("by_playing_on", [False, True])
+def test_the_clock_of_a_replaced_game_stands_still(
+    catalogue: Catalogue, by_playing_on: bool
+) -> None:
+    async def story() -> None:
+        time = 0.0
+        room = GameRoom(catalogue)
+        room.attach(page)
+        timed = GameSession(limit=TimeLimit(10), now=lambda: time)
+        room.open(timed)
+        for move in ("7g7f", "3c3d"):
+            room.move(move)
+        time += 4
+        if by_playing_on:
+            room.go_to(1)
+            room.play_on()
+        else:
+            room.begin(GameSetup())
+        time += 60
+        room.restore()
+        room.check_clock()
+        left = room.session.time_left(Color.BLACK)
+        assert (room.session.length, room.session.end) == (2, None)
+        assert left is not None
+        assert left.main == (10 if by_playing_on else 6)
+        time += 1
+        left = room.session.time_left(Color.BLACK)
+        assert left is not None
+        assert left.main == (9 if by_playing_on else 5), "it runs again"
+        await room.close()
+
+    run(story())
+
+
 def test_games_of_people_are_saved_and_go_on(catalogue: Catalogue, tmp_path: Path) -> None:
     async def story() -> None:
         saved = SavedGames(tmp_path)
