@@ -66,6 +66,11 @@ def games_directory() -> Path:
     return platformdirs.user_data_path("keisei", appauthor=False) / "games"
 
 
+def new_name() -> str:
+    """Return a name for a game that is not saved yet."""
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
 class SavedGames:
     """The folder. Several processes may use it: each game has a file of its own."""
 
@@ -78,14 +83,14 @@ class SavedGames:
 
         Args:
             record: the game so far.
-            name: what was returned when it was saved before; empty: it is a new game.
+            name: what was returned when it was saved before; empty: a new one.
             players: text from which the game's players can be found again.
 
         Raises:
             KeiseiError: The file cannot be written.
         """
         record = replace(record, headers={**record.headers, _PLAYERS: players})
-        name = name or f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        name = name or new_name()
         data = games_as_bytes([record], f"game{_SUFFIX}", UTF8)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)

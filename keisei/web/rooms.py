@@ -1,6 +1,6 @@
 """`Rooms`: what pages show, kept by id, so that a page that is reloaded finds it again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Generic, Protocol, TypeVar
 
 from keisei.errors import KeiseiError
@@ -39,6 +39,9 @@ class Rooms(Generic[AnyRoom]):
 
     def __init__(self) -> None:
         self._rooms: dict[str, AnyRoom] = {}
+
+    def __iter__(self) -> Iterator[AnyRoom]:
+        return iter(self._rooms.values())
 
     def find(self, room_id: str) -> AnyRoom | None:
         """Return the room with an id; None if it is not kept."""

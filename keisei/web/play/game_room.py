@@ -10,13 +10,14 @@ import asyncio
 import logging
 import secrets
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from keisei.analysis import PositionAnalysis, Reviewer
 from keisei.errors import KeiseiError
-from keisei.play.saved_games import SavedGame, SavedGames
+from keisei.play.saved_games import SavedGame, SavedGames, new_name
 from keisei.play.session import BOTH_SIDES, GameSession
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.record import Ending
@@ -82,6 +83,9 @@ class GameRoom:
         self.problem = ""
         """The last error, as text; empty if there is none."""
 
+        self.save_problem = ""
+        """Why the game could not be saved, until it is; empty if it could."""
+
         self.thinking: Color | None = None
         """The side whose computer player is choosing a move."""
 
@@ -125,21 +129,45 @@ class GameRoom:
         session.go_to(session.length if session.end is None else 0)
         self._replace_game(session, GameSetup(), reviewing=True)
 
-    def reopen(self, game: SavedGame) -> None:
+    def reopen(self, game: SavedGame, others: "Iterable[GameRoom]" = ()) -> None:
         """Go on with a saved game; if it is over, or its players are gone, look at it.
+
+        Args:
+            game: the game. If this room has it already, on the board or replaced, it is shown.
+            others: rooms that may have it too. Each file belongs to one room: if a page shows one
+                that has it, this room goes on in a new file.
 
         Raises:
             KeiseiError: The game is too long.
         """
+        if self.session.saved_as == game.name:
+            return
+        if self._previous is not None and self._previous[0].saved_as == game.name:
+            self.restore()
+            return
         try:
             setup = GameSetup.from_json(game.players)
             self._names(setup)
         except KeiseiError:
             setup = GameSetup()
         session = GameSession.from_record(game.own_record(), people=setup.people, limit=setup.limit)
-        session.saved_as = game.name
+        is_free = all(room.give_up(game.name) for room in others if room is not self)
+        session.saved_as = game.name if is_free else new_name()
         self._kept = session, session.revision
         self._replace_game(session, setup, reviewing=session.people == BOTH_SIDES)
+
+    def give_up(self, name: str) -> bool:
+        """Leave the file of a saved game to another room, unless a page shows this one.
+
+        Returns whether the file is free. If people come back, they go on in a new file.
+        """
+        sessions = [self.session] if self._previous is None else [self.session, self._previous[0]]
+        mine = [session for session in sessions if session.saved_as == name]
+        if mine and self.is_watched:
+            return False
+        for session in mine:
+            session.saved_as = new_name()
+        return True
 
     @property
     def offers_restore(self) -> bool:
@@ -458,16 +486,22 @@ class GameRoom:
                 return
             if self.reviewing and not session.saved_as:
                 return  # a file that was opened
+            # It has its name before it is saved: by then another session may have taken it over.
+            session.saved_as = session.saved_as or new_name()
             record, players = session.record(), self.setup.to_json()
+            problem = ""
             try:
-                session.saved_as = await asyncio.to_thread(
+                await asyncio.to_thread(
                     self.saved.save, record, name=session.saved_as, players=players
                 )
+                self._kept = wanted
             except KeiseiError as error:
-                self.saved, self.problem = None, str(error)
+                problem = str(error)
+            if problem != self.save_problem:
+                self.save_problem = problem
                 self._redraw()
-                return
-            self._kept = wanted
+            if problem and wanted == (self.session, self.session.revision):
+                return  # it is tried again at the next change
 
     # ---- analysis ----
 

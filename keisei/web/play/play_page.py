@@ -202,8 +202,9 @@ class PlayPage:
         self._bar.show(black, visible=has_value, flip=self._flip)
         self._review.show(black, candidates, self._look)
         self._status.text = status_text(room)
-        self._problem.text = tr(room.problem)
-        self._problem.visible = bool(room.problem)
+        problems = [text for text in (room.problem, room.save_problem) if text]
+        self._problem.text = " ".join(tr(text) for text in problems)
+        self._problem.visible = bool(problems)
         self._announce()
         self._draw_tools()
         self._draw_strengths()
@@ -397,7 +398,7 @@ class PlayPage:
 
     def _show_games(self) -> None:
         def reopen(game: SavedGame) -> bool:
-            is_open = self._try(lambda: self._room.reopen(game))
+            is_open = self._try(lambda: self._room.reopen(game, self._lobby))
             self._flip = self._room.session.people == {Color.WHITE}
             self.draw()
             return is_open

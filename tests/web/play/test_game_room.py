@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import threading
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from keisei.play.transfer import read_session
 from keisei.run_files import CHECKPOINTS
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.headers import TimeLimit
-from keisei.shogi.notation.record import Ending
+from keisei.shogi.notation.record import Ending, GameRecord
 from keisei.shogi.types import Color, Move
 from keisei.web.play.catalogue import (
     BOTS,
@@ -610,6 +611,84 @@ def test_games_of_people_are_saved_and_go_on(catalogue: Catalogue, tmp_path: Pat
     asyncio.run(story())
 
 
+def lengths(saved: SavedGames) -> list[int]:
+    return sorted(len(game.record.moves) for game in saved.games())
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_a_saved_game_belongs_to_one_room(
+    catalogue: Catalogue, tmp_path: Path, is_watched: bool
+) -> None:
+    async def story() -> None:
+        saved, lobby = SavedGames(tmp_path), Lobby()
+        first, second = (GameRoom(catalogue, saved=saved) for _ in range(2))
+        for room in (first, second):
+            lobby.enter(room, page)
+        first.move("7g7f")
+        await first.settled()
+        if not is_watched:
+            await first.detach(page)
+        (game,) = saved.games()
+        second.reopen(game, lobby)
+        second.move("3c3d")
+        await second.settled()
+        assert lengths(saved) == ([1, 2] if is_watched else [2]), "left rooms give it up"
+        first.attach(page)
+        for move in ("8c8d", "2g2f", "8d8e"):
+            first.move(move)
+        await first.settled()
+        assert lengths(saved) == [2, 4]
+        await lobby.close()
+
+    run(story())
+
+
+def test_a_room_does_not_open_its_own_game_twice(catalogue: Catalogue, tmp_path: Path) -> None:
+    async def story() -> None:
+        saved = SavedGames(tmp_path)
+        room = GameRoom(catalogue, saved=saved)
+        room.attach(page)
+        room.move("7g7f")
+        await room.settled()
+        session, (game,) = room.session, saved.games()
+        room.reopen(game)
+        assert room.session is session
+        room.begin(GameSetup())
+        room.reopen(game)
+        assert room.session is session
+        await room.close()
+
+    run(story())
+
+
+def test_a_game_that_is_replaced_while_it_is_saved_keeps_its_file(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    is_saving, go_on = threading.Event(), threading.Event()
+
+    class Slow(SavedGames):
+        def save(self, record: GameRecord, *, name: str = "", players: str = "") -> str:
+            is_saving.set()
+            assert go_on.wait(60)
+            return super().save(record, name=name, players=players)
+
+    async def story() -> None:
+        saved = Slow(tmp_path)
+        room = GameRoom(catalogue, saved=saved)
+        room.attach(page)
+        for move in ("7g7f", "3c3d"):
+            room.move(move)
+        await asyncio.to_thread(is_saving.wait)
+        room.go_to(1)
+        room.play_on()
+        go_on.set()
+        await room.settled()
+        assert lengths(saved) == [1, 2]
+        await room.close()
+
+    run(story())
+
+
 def test_a_saved_game_whose_player_is_gone_can_be_looked_at(
     catalogue: Catalogue, tmp_path: Path
 ) -> None:
@@ -630,13 +709,22 @@ def test_a_folder_that_cannot_be_written_is_a_problem_and_no_end(
 ) -> None:
     async def story() -> None:
         (tmp_path / "file").write_text("")
-        room = GameRoom(catalogue, saved=SavedGames(tmp_path / "file" / "games"))
+        saved = SavedGames(tmp_path / "file" / "games")
+        room = GameRoom(catalogue, saved=saved)
         room.attach(lambda: None)
         room.move("7g7f")
         await room.settled()
-        assert "cannot make" in room.problem
+        assert "cannot make" in room.save_problem
         room.move("3c3d")
         assert room.session.length == 2
+        assert "cannot make" in room.save_problem, "a move does not hide it"
+        await room.settled()
+        (tmp_path / "file").unlink()
+        room.move("2g2f")
+        await room.settled()
+        assert room.save_problem == "", "it is tried again at every change"
+        (game,) = saved.games()
+        assert len(game.record.moves) == 3
         await room.close()
 
     asyncio.run(story())
