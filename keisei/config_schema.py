@@ -378,13 +378,6 @@ class ParallelConfig(Section):
             )
         if self.backend != "ray" and self.ray_address:
             raise ValueError("ray_address needs backend=ray")
-        if self.backend != "ray" and self.compression != "off":
-            raise ValueError(
-                "compression needs backend=ray: worker processes read the weights where they are, "
-                "in shared memory"
-            )
-        if self.backend != "ray" and self.inference == "server" and self.num_workers == 0:
-            raise ValueError("inference=server needs workers: set num_workers, for example to auto")
         return self
 
 

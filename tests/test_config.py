@@ -284,8 +284,6 @@ def test_an_override_that_is_no_yaml_is_named() -> None:
     [
         (["parallel.backend=ray", "parallel.inference=server"], "can't be used with backend=ray"),
         (["parallel.ray_address=auto"], "ray_address needs backend=ray"),
-        (["parallel.compression=gzip"], "compression needs backend=ray"),
-        (["parallel.inference=server"], "inference=server needs workers: set num_workers"),
     ],
 )
 def test_settings_of_workers_go_together(settings: list[str], problem: str) -> None:

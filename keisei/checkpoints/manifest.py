@@ -32,8 +32,9 @@ WEIGHTS: Final = {"model": "weights.safetensors", "ema": "ema.safetensors"}
 
 TENSOR_FILES: Final = (TENSORS, *WEIGHTS.values())
 
-MAX_HEADER: Final = 8 << 20
-"""Largest header of a file with tensors in bytes; it names some ten thousand of them."""
+MAX_HEADER: Final = 100_000_000
+"""Largest header of a file with tensors in bytes, as in safetensors itself; it names some million
+of them, of a thousand opponents with hundreds each."""
 
 
 class FileRecord(BaseModel):

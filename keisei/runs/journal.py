@@ -192,7 +192,7 @@ def drop_repeated_evaluation(path: Path, update: int) -> None:
 
     That is one of `update` behind the last checkpoint of the journal.
     """
-    lines = list(parse_lines(read_bytes(path)))
+    lines = list(parse_lines(read_bytes(path, max_size=MAX_JOURNAL_BYTES)))
     saved = max(
         (at for at, (_, entry) in enumerate(lines) if entry and entry.event == CHECKPOINT),
         default=-1,

@@ -16,7 +16,7 @@ from rich.console import Console
 from keisei.callbacks import Callback, EventBus, StepEnd, TrainingEnd, TrainingStart, load_plugin
 from keisei.checkpoints.rotation import remove_leftovers
 from keisei.checkpoints.store import Checkpoint, load_newest
-from keisei.config import load_saved_config, save_config
+from keisei.config import ConfigError, load_saved_config, save_config
 from keisei.config_schema import AppConfig
 from keisei.display.live import console_level, make_display
 from keisei.display.logs import configure_logging, lasting_console, show_errors
@@ -125,6 +125,7 @@ def start_run(
     learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
     require_trackers(config)
+    _require_effect(config)
     with _joined(config) as ranks:
         name = ranks.broadcast(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
         run_directory = Path(config.run.root) / name
@@ -172,6 +173,7 @@ def resume_run(
     learner_maker(config)  # fails now, before anything is written, if its packages are missing
     _require_opponents(config)
     require_trackers(config)
+    _require_effect(config)
     with _joined(config) as ranks:
         return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
 
@@ -271,6 +273,28 @@ def _require_opponents(config: AppConfig) -> None:
     """Fail now, not at the first evaluation, if an opponent cannot be set up."""
     for spec in config.evaluation.opponents:
         make_player(spec, threads=1).close()
+
+
+def _require_effect(config: AppConfig) -> None:
+    """Raise `ConfigError` for settings of workers that would have no effect.
+
+    Not a part of the schema: earlier versions took them, and their runs can still be read.
+    """
+    parallel = config.parallel
+    if parallel.backend == "ray":
+        return
+    problems = []
+    if parallel.compression != "off":
+        problems.append(
+            "parallel.compression needs parallel.backend=ray: worker processes read the weights "
+            "where they are, in shared memory"
+        )
+    if parallel.inference == "server" and parallel.num_workers == 0:
+        problems.append(
+            "parallel.inference=server needs workers: set parallel.num_workers, for example to auto"
+        )
+    if problems:
+        raise ConfigError(problems)
 
 
 def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:

@@ -620,11 +620,24 @@ def test_tensors_are_not_read_before_their_header(tmp_path: Path) -> None:
         load_checkpoint(path)
 
 
-def test_hundreds_of_thousands_of_empty_tensors_are_refused(tmp_path: Path) -> None:
+def test_a_huge_header_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = save(tmp_path, 1)
-    entry = '{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
-    header = "{" + ",".join(f'"{number}":{entry}' for number in range(300_000)) + "}"
-    data = len(header).to_bytes(8, "little") + header.encode()
-    rewrite(path, "state.safetensors", data)
-    with pytest.raises(CheckpointError, match=r"its header has .* bytes, at most 8,388,608 are"):
+    name = "state.safetensors"
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["files"][name]["size"] = 2 << 30
+    sign(path, manifest)
+    with (path / name).open("r+b") as file:
+        file.write((1 << 30).to_bytes(8, "little"))
+        file.truncate(2 << 30)
+    with pytest.raises(CheckpointError, match=r"its header has .* bytes, at most 100,000,000 are"):
         load_checkpoint(path)
+
+
+def test_a_large_pool_of_opponents_can_be_read_back(tmp_path: Path) -> None:
+    """Headers of more than 8 MiB were written, and refused when the run was resumed."""
+    names = [f"trunk.blocks.{number}.normalization.weight" for number in range(100)]
+    weights = np.zeros(1, np.float32)
+    snapshots = [dict.fromkeys(names, weights) for _ in range(1_000)]
+    path = save(tmp_path, 1, state={**small_state(1), "pool": {"snapshots": snapshots}})
+    assert int.from_bytes((path / "state.safetensors").read_bytes()[:8], "little") > 8 << 20
+    assert len(load_checkpoint(path).state["pool"]["snapshots"]) == 1_000

@@ -1,6 +1,7 @@
 """The journal of a run: its lines, its history, and how it survives a kill."""
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from keisei.runs import journal
 from keisei.runs.history import History, RunStatus, read_status
 from keisei.runs.journal import (
     JournalEntry,
+    drop_repeated_evaluation,
     is_orderly_end,
     rewind,
 )
@@ -96,6 +98,18 @@ def test_rewinding_repairs_a_torn_line(tmp_path: Path, length: int) -> None:
     data = path.read_bytes()
     assert data.endswith(b"}\n")
     assert data.splitlines()[0] + b"\n" == entry(update=1).to_line()
+
+
+def test_a_repeated_evaluation_is_dropped_from_a_long_journal(tmp_path: Path) -> None:
+    """One longer than other files may be."""
+    path = write(tmp_path, entry("checkpoint", 1), entry("evaluation", 1), tail=b"")
+    with path.open("ab") as file:
+        file.truncate(65 << 20)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
+    drop_repeated_evaluation(path, 1)
+    lines = list(journal.parse_lines(path.read_bytes()))
+    assert [found.event for _, found in lines if found] == ["checkpoint"]
 
 
 def test_a_line_that_only_lacks_its_newline_is_kept(tmp_path: Path) -> None:

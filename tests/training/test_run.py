@@ -9,9 +9,10 @@ from typer.testing import CliRunner, Result
 
 from keisei.checkpoints.store import list_checkpoints
 from keisei.cli import app
-from keisei.config import load_saved_config
+from keisei.config import ConfigError, load_config, load_saved_config, save_config
 from keisei.errors import KeiseiError
 from keisei.network.loading import read_network
+from keisei.training.run import resume_run
 from tests.tiny import TINY
 
 
@@ -24,6 +25,27 @@ def test_opponents_that_do_not_exist_are_refused_before_anything_is_made(tmp_pat
     with pytest.raises(KeiseiError, match="kasparov"):
         train(tmp_path, "--set", "evaluation.opponents=[random, kasparov]")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("parallel.compression=gzip", "compression needs parallel.backend=ray"),
+        ("parallel.inference=server", "needs workers: set parallel.num_workers"),
+    ],
+)
+def test_settings_without_effect_are_refused_at_the_start_but_read_in_earlier_runs(
+    tmp_path: Path, setting: str, problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        train(tmp_path, "--set", setting)
+    assert list(tmp_path.iterdir()) == []
+    saved = tmp_path / "run" / "config.json"
+    saved.parent.mkdir()
+    save_config(load_config(overrides=[setting, f"run.root={tmp_path}", "run.name=run"]), saved)
+    load_saved_config(saved)
+    with pytest.raises(ConfigError, match=problem):
+        resume_run(load_saved_config(saved), saved.parent)
 
 
 def test_a_run_leaves_everything_behind(tmp_path: Path, family: str) -> None:
