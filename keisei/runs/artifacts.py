@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from keisei.evaluation.ladder import Ladder
     from keisei.evaluation.results import Conditions
+    from keisei.shogi.notation.record import Ending
     from keisei.shogi.types import Diagram, Move
 
 _MANIFEST: Final = "manifest.json"
@@ -113,7 +114,9 @@ class OpenedGame(NamedTuple):
 
     black: str
     white: str
-    ending: str
+    ending: "Ending | None"
+    """None if the record does not say how the game ended."""
+
     frames: tuple[Frame, ...]
     """The start position, then the position after each move."""
 
@@ -158,9 +161,16 @@ def open_game(folder: RunsFolder, name: str, file: str) -> OpenedGame:
     return OpenedGame(
         black=record.black or "Black",
         white=record.white or "White",
-        ending="" if record.result is None else record.result.ending.value,
+        ending=None if record.result is None else record.result.ending,
         frames=tuple(frames),
     )
+
+
+class Opening(NamedTuple):
+    """The start position of a game and the first move of each side."""
+
+    start: "Diagram"
+    moves: "tuple[Move, ...]"
 
 
 class GameSummary(NamedTuple):
@@ -174,11 +184,11 @@ class GameSummary(NamedTuple):
     black_score: float | None
     """Points of Black per game; None if no game has an end."""
 
-    endings: tuple[tuple[str, int], ...]
+    endings: "tuple[tuple[Ending, int], ...]"
     """Endings with their numbers, the most frequent first."""
 
-    openings: tuple[tuple[str, int], ...]
-    """First moves of both sides with their numbers, the most frequent first."""
+    openings: "tuple[tuple[Opening, int], ...]"
+    """Openings with their numbers, the most frequent first."""
 
 
 NETWORK: Final = "network"
@@ -194,18 +204,18 @@ def summarize_games(folder: RunsFolder, name: str) -> GameSummary:
     lengths: list[int] = []
     network: list[float] = []
     black: list[float] = []
-    endings: Counter[str] = Counter()
-    openings: Counter[str] = Counter()
+    endings: Counter[Ending] = Counter()
+    openings: Counter[Opening] = Counter()
     for found in list_games(folder, name):
         try:
             record = load_game(folder.resolve(name, run_files.GAMES, found.file))
         except KeiseiError:
             continue
         lengths.append(len(record.main_line))
-        openings[" ".join(move.usi for move in record.main_line[:2])] += 1
+        openings[Opening(record.start, tuple(record.main_line[:2]))] += 1
         if record.result is None:
             continue
-        endings[record.result.ending.value] += 1
+        endings[record.result.ending] += 1
         winner = record.winner
         points = 0.5 if winner is None else float(winner is Color.BLACK)
         black.append(points)

@@ -6,6 +6,7 @@ from keisei.evaluation.match import write_games
 from keisei.run_files import GAMES
 from keisei.runs.artifacts import summarize_games
 from keisei.runs.folder import RunsFolder
+from keisei.shogi.notation.record import Ending
 from tests.runs.journals import new_run, step
 from tests.training.fake_run import random_record
 
@@ -22,7 +23,7 @@ def test_sample_games_are_summed_up(tmp_path: Path) -> None:
     assert found.black_score == sum(winner is not None and winner == 0 for winner in wins) / 2
     network = [winner == color for winner, color in zip(wins, (0, 1), strict=True)]
     assert found.network_score == sum(network) / 2
-    assert found.endings == (("mate", 2),)
+    assert found.endings == ((Ending.MATE, 2),)
     assert sum(number for _, number in found.openings) == 2
 
 

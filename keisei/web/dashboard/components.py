@@ -1,7 +1,7 @@
 """Components shared by the dashboard's pages: frame, cards, charts, tiles, boards, links."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +14,7 @@ from nicegui import ui
 from keisei.runs.artifacts import import_shogi
 from keisei.runs.watch import Watch
 from keisei.web.dashboard.charts import X_AXES, ChartView, Options
-from keisei.web.languages import mark, tr, trn
+from keisei.web.languages import mark, page_language, tr, trn
 from keisei.web.theme import STATIC, add_style, frame
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from keisei.runs.heartbeat import RunHeartbeat
     from keisei.runs.listing import RunOverview
     from keisei.runs.run_reader import LiveBoard
+    from keisei.shogi.notation.record import Ending
     from keisei.shogi.types import Diagram, Move
 
 REFRESH_INTERVAL: Final = 0.5
@@ -279,6 +280,20 @@ def board_picture(
     from keisei.shogi.render.svg import board_svg
 
     return board_svg(diagram, last_move=last_move, labels="western", check_square=check_square)
+
+
+def moves_text(start: "Diagram", moves: "Iterable[Move]") -> str:
+    """Return moves in the notation that readers of the page's language know."""
+    from keisei.play.move_text import move_texts
+
+    return " ".join(move_texts(start, moves, "kanji" if page_language() == "ja" else "letters"))
+
+
+def ending_text(ending: "Ending") -> str:
+    """Return how a game ended, in a few words."""
+    from keisei.play.session import REASONS
+
+    return tr(REASONS[ending])
 
 
 def live_picture(board: "LiveBoard") -> str | None:

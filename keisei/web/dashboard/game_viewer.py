@@ -8,7 +8,7 @@ from nicegui import events, run, ui
 from keisei.errors import KeiseiError
 from keisei.runs.artifacts import GameFile, OpenedGame, list_games, open_game
 from keisei.runs.folder import RunsFolder
-from keisei.web.dashboard.components import board_picture, set_name
+from keisei.web.dashboard.components import board_picture, ending_text, moves_text, set_name
 from keisei.web.languages import tr
 
 
@@ -104,10 +104,14 @@ class GameViewer:
     def _draw(self) -> None:
         if self._game is None:
             return
-        frame = self._game.frames[min(self.ply, self._last)]
+        ply = min(self.ply, self._last)
+        frame = self._game.frames[ply]
         self._picture.content = board_picture(frame.diagram, frame.last_move, frame.check_square)
-        move = f", {frame.last_move.usi}" if frame.last_move is not None else ""
-        ending = f": {self._game.ending}" if self.ply == self._last and self._game.ending else ""
+        move = ending = ""
+        if frame.last_move is not None:
+            move = f", {moves_text(self._game.frames[ply - 1].diagram, [frame.last_move])}"
+        if ply == self._last and self._game.ending is not None:
+            ending = f": {ending_text(self._game.ending)}"
         players = tr(
             "{black} (Black) - {white} (White)", black=self._game.black, white=self._game.white
         )

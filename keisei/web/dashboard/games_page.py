@@ -1,5 +1,6 @@
 """The games of two runs side by side: figures of their sample games, and two boards."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -14,7 +15,9 @@ from keisei.web.dashboard.components import (
     Dashboard,
     card,
     empty_page,
+    ending_text,
     heading,
+    moves_text,
     page,
     plain_table,
     run_address,
@@ -111,8 +114,8 @@ def _figures(both: Sequence[GameSummary]) -> list[dict[str, Any]]:
         (tr("mean length in plies"), [f"{found.mean_plies:.0f}" for found in both]),
         (tr("points of the network"), [_share(found.network_score) for found in both]),
         (tr("points of Black"), [_share(found.black_score) for found in both]),
-        (tr("endings"), [_most(found.endings) for found in both]),
-        (tr("first moves"), [_most(found.openings) for found in both]),
+        (tr("endings"), [_most(_named_endings(found)) for found in both]),
+        (tr("first moves"), [_most(_named_openings(found)) for found in both]),
     ]
     return [
         {"figure": label} | {f"r{place}": text for place, text in enumerate(texts)}
@@ -122,6 +125,17 @@ def _figures(both: Sequence[GameSummary]) -> list[dict[str, Any]]:
 
 def _share(value: float | None) -> str:
     return NOTHING if value is None else percent(value)
+
+
+def _named_endings(found: GameSummary) -> list[tuple[str, int]]:
+    counts: Counter[str] = Counter()  # endings of both sides can have one name
+    for ending, number in found.endings:
+        counts[ending_text(ending)] += number
+    return counts.most_common()
+
+
+def _named_openings(found: GameSummary) -> list[tuple[str, int]]:
+    return [(moves_text(*opening), number) for opening, number in found.openings]
 
 
 def _most(counts: Sequence[tuple[str, int]]) -> str:

@@ -14,10 +14,15 @@ from keisei.play.mate_problems import (
     ProblemSession,
     read_problems,
 )
-from keisei.shogi.types import Color, Move
+from keisei.play.move_text import move_texts
+from keisei.shogi.notation.sfen import parse_sfen
+from keisei.shogi.render.glyphs import Lettering
+from keisei.shogi.types import SQUARE_NAMES, Color, Move
 from keisei.web.languages import mark, tr, trn
 from keisei.web.play.board import BoardView, add_pieces
+from keisei.web.play.error_wording import error_text
 from keisei.web.play.look import Look
+from keisei.web.play.wording import PIECES, square_text
 from keisei.web.server import serve
 from keisei.web.theme import add_style, frame
 
@@ -45,6 +50,26 @@ def serve_problems(path: Path | None = None) -> None:
             ProblemsPage(problems, problem, address="/")
 
     serve(build, title="Keisei tsume")
+
+
+def piece_hint(move: Move) -> str:
+    """Return which piece is to be moved, or dropped."""
+    if move.from_square is not None:
+        return tr("Look at {square}.", square=square_text(SQUARE_NAMES[move.from_square]))
+    assert move.drop is not None
+    return tr("Drop a piece: {piece}.", piece=tr(PIECES[move.drop]))
+
+
+def move_hint(session: ProblemSession, move: Move, lettering: Lettering) -> str:
+    """Return the move to play in the position of the session."""
+    (text,) = move_texts(session.game.diagram, [move], lettering)
+    return tr("The move is {move}.", move=text)
+
+
+def solution_text(problem: MateProblem, lettering: Lettering) -> str:
+    """Return all moves of the solution."""
+    texts = move_texts(parse_sfen(problem.sfen), problem.solution, lettering)
+    return tr("Solution: {moves}", moves=" ".join(texts))
 
 
 class ProblemsPage:
@@ -141,7 +166,7 @@ class ProblemsPage:
         try:
             answer = await run.io_bound(session.answer, Move.from_usi(usi))
         except KeiseiError as error:
-            self._status.text = str(error)
+            self._status.text = error_text(error)
             self._board.refuse()
             return
         finally:
@@ -165,13 +190,8 @@ class ProblemsPage:
             return
         session.hints += 1
         is_second = bool(self._arrows) or session.hints > 1
-        piece = move.usi[:2]
         self._status.text = (
-            tr("The move is {move}.", move=move.usi)
-            if is_second
-            else tr("Look at {square}.", square=piece)
-            if move.from_square is not None
-            else tr("Drop a piece: {piece}.", piece=piece[0])
+            move_hint(session, move, self._look.lettering) if is_second else piece_hint(move)
         )
         self._arrows = [(move.usi, 1.0)] if is_second else []
         self._draw()
@@ -182,8 +202,7 @@ class ProblemsPage:
         for move in self._session.problem.solution:
             self._session.game.push(move)
         self._session.hints += 1
-        moves = " ".join(move.usi for move in self._session.problem.solution)
-        self._status.text = tr("Solution: {moves}", moves=moves)
+        self._status.text = solution_text(self._session.problem, self._look.lettering)
         self._arrows = []
         self._draw()
 

@@ -16,6 +16,7 @@ from keisei.callbacks import PhaseProgress
 from keisei.evaluation.match import PlayedGame, write_games
 from keisei.evaluation.results import Conditions, ResultStore
 from keisei.play.mate_problems import read_problems
+from keisei.play.move_text import move_texts
 from keisei.run_files import (
     GAMES,
     HEARTBEAT,
@@ -29,6 +30,7 @@ from keisei.run_files import (
 from keisei.runs.heartbeat import RunHeartbeat
 from keisei.runs.journal import rewind
 from keisei.runs.report import write_report
+from keisei.shogi.notation.sfen import parse_sfen
 from keisei.shogi.types import Color
 from keisei.system import write_atomically
 from keisei.web.dashboard import site
@@ -320,13 +322,14 @@ def test_a_mate_problem_is_solved_on_the_board(open_page: OpenPage) -> None:
         for number, problem in enumerate(read_problems(), start=1)
         if all("*" in move.usi for move in problem.solution[::2])
     )
+    (first,) = move_texts(parse_sfen(problem.sfen), problem.solution[:1], "kanji")
     page = open_page(f"tsume?problem={number}")
     status = page.locator('[role="status"]')
     page.get_by_text("Every move gives check").wait_for()
     page.get_by_role("button", name="Hint").click()
     page.get_by_text("Drop a piece").wait_for()
     page.get_by_role("button", name="Hint").click()
-    page.get_by_text(f"The move is {problem.solution[0].usi}.").wait_for()
+    page.get_by_text(f"The move is {first}.").wait_for()
     for ply, move in enumerate(problem.solution[::2]):
         click_move(page, move.usi)
         is_last = 2 * ply + 1 == problem.plies
