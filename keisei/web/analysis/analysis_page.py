@@ -92,7 +92,6 @@ class AnalysisPage:
         ui.on("keisei-copied", self._copied)
         links = {tr("Play"): self._play_address}
         with frame(tr("Analysis"), links=links), ui.element("div").classes("kp ka"):
-            ui.html(f"<h1>{tr('Analysis')}</h1>", sanitize=False).classes("kp-sr")
             with ui.element("div").classes("kp-main"), ui.element("div").classes("kp-board"):
                 self._bar = ValueBar()
                 self._board = BoardView(on_move=self._move, on_command=self._command)

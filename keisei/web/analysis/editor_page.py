@@ -177,7 +177,6 @@ class EditorPage:
         add_pieces()
         links = {tr("Play"): self._play_address, tr("Analysis"): "/analysis"}
         with frame(tr("Position editor"), links=links), ui.element("div").classes("kp kx-page"):
-            ui.html(f"<h1>{tr('Position editor')}</h1>", sanitize=False).classes("kp-sr")
             with ui.element("div").classes("kp-main"), ui.element("div").classes("kp-board"):
                 self._board = EditorBoard(self._change)
             with ui.element("div").classes("kp-side"):

@@ -80,6 +80,42 @@ def test_a_game_is_analysed_with_lines_graph_and_variations(open_page: OpenPage)
     page.wait_for_selector(".ka-note", state="detached")
 
 
+def test_variations_are_reached_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page(f"analysis?sfen={GAME}")
+    page.locator(".ka-move").nth(2).click()
+    page.wait_for_selector('.ka-now[tabindex="0"]:text("☖３四歩")')
+    click_move(page, "2g2f")
+    page.wait_for_selector(".ka-variation .ka-now")
+    assert page.locator('.ka-tree[tabindex], .ka-tree [tabindex="0"]').count() == 1
+    page.keyboard.press("Home")
+    page.wait_for_selector(".ka-start.ka-now")
+    # Tab reaches the current move, arrows go through all moves in the order of the list.
+    page.locator(".ka-start").focus()
+    focused = "document.activeElement.innerText"
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(focused) == "Start", "there is none above"
+    texts = page.locator(".ka-move").all_inner_texts()
+    place = texts.index("☗２六歩")
+    for _ in range(place):
+        page.keyboard.press("ArrowDown")
+    assert page.evaluate(focused) == "☗２六歩"
+    assert page.locator(".ka-start.ka-now").count() == 1, "focus alone selects nothing"
+    page.keyboard.press("Space")
+    page.wait_for_selector('.ka-variation .ka-now[tabindex="0"]')
+    page.wait_for_selector('.kb-piece[data-square="2f"]')
+    # The keys of the board work from here, and the focus follows.
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector('.ka-now:text("☖３四歩"):focus')
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.wait_for_selector('.ka-now:text("☗７六歩"):focus')
+
+
+@pytest.mark.parametrize("address", ["analysis", "editor"])
+def test_a_page_has_one_heading_of_the_first_level(open_page: OpenPage, address: str) -> None:
+    assert open_page(address).locator("h1").count() == 1
+
+
 def test_a_game_that_was_played_is_reviewed(open_page: OpenPage) -> None:
     page = open_page()
     begin(page, side="Both")
