@@ -87,6 +87,8 @@ class ProblemsPage:
         self._look = Look.of_visitor("kanji")
         self._solved: set[int] = set()
         self._is_busy = False
+        """Whether a thread reads or changes the session's game."""
+
         self._arrows: list[tuple[str, float]] = []
         is_valid = number.isdecimal() and len(number) < 7 and 1 <= int(number) <= len(problems)
         self._index = int(number) - 1 if is_valid else 0
@@ -184,8 +186,13 @@ class ProblemsPage:
 
     async def _hint(self) -> None:
         """Point out the piece to move, then the move."""
-        session = self._session
-        move = await run.io_bound(lambda: session.hint)
+        if self._is_busy:
+            return
+        session, self._is_busy = self._session, True
+        try:
+            move = await run.io_bound(lambda: session.hint)
+        finally:
+            self._is_busy = False
         if move is None or session is not self._session:
             return
         session.hints += 1
@@ -198,6 +205,8 @@ class ProblemsPage:
 
     def _solution(self) -> None:
         """Play the rest of the solution on the board."""
+        if self._is_busy:
+            return
         self._session.restart()
         for move in self._session.problem.solution:
             self._session.game.push(move)
