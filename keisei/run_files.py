@@ -27,6 +27,9 @@ LIVE: Final = "live.json"
 HEARTBEAT: Final = "heartbeat.json"
 """Sign of life and phase; removed when the run ends: see `keisei.runs.heartbeat`."""
 
+LOCK: Final = "training.lock"
+"""Locked by the process that trains the run, for as long as it does; stays there, empty."""
+
 NOTES: Final = "notes.json"
 """What people wrote about the run: see `keisei.runs.notes`."""
 

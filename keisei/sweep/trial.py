@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from filelock import FileLock, Timeout
 
 from keisei.errors import KeiseiError
-from keisei.run_files import CHECKPOINTS
+from keisei.run_files import CHECKPOINTS, CONFIG
 from keisei.runs.history import RunStatus
 from keisei.runs.journal import (
     EVALUATION,
@@ -234,13 +234,25 @@ def _train(settings: bytes) -> int:
     run_directory = Path(config.run.root) / config.run.name
     try:
         if list_checkpoints(run_directory / CHECKPOINTS):
-            summary = resume_run(config, run_directory)
+            summary = resume_run(_where_it_began(config, run_directory), run_directory)
         else:
             summary = start_run(config)
     except KeiseiError as error:
         sys.stderr.write(f"{error}\n")
         return USER_ERROR
     return STOPPED if summary.reason == "interrupted" else 0
+
+
+def _where_it_began(config: "AppConfig", run_directory: Path) -> "AppConfig":
+    """Return settings with the name and root of a saved run, which cannot change.
+
+    The sweep may continue from another working directory, or have been moved.
+    """
+    from keisei.config import load_saved_config
+
+    saved = load_saved_config(run_directory / CONFIG).run
+    run = config.run.model_copy(update={"root": saved.root, "name": saved.name})
+    return config.model_copy(update={"run": run})
 
 
 def _read_line() -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import platformdirs
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from keisei.callbacks import Callback, EventBus, StepEnd, TrainingEnd, TrainingStart, load_plugin
@@ -27,7 +28,7 @@ from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.spec import is_engine, make_player
 from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_launched
-from keisei.run_files import CHECKPOINTS, CONFIG, MILESTONES, REPORT
+from keisei.run_files import CHECKPOINTS, CONFIG, LOCK, MILESTONES, REPORT
 from keisei.system import InterruptFlag, read_bytes, remove_temporaries
 from keisei.training.resume import Changes, changed_settings, changes_since, require_changeable
 from keisei.training.trackers import make_trackers, require_trackers
@@ -197,14 +198,39 @@ def _joined(config: AppConfig) -> Iterator[Ranks]:
         yield ranks
 
 
+@contextmanager
+def _locked(run_directory: Path, ranks: Ranks) -> Iterator[None]:
+    """Keep other processes from training the run; the system unlocks it if this one is killed.
+
+    Raises:
+        KeiseiError: Another process trains it: to resume it would remove what that one is writing.
+    """
+    lock = FileLock(run_directory / LOCK, timeout=0)
+    problem = None
+    if ranks.is_first:
+        try:
+            lock.acquire()
+        except Timeout:
+            problem = f"another process trains {run_directory}: wait for its end, or stop it"
+        except (OSError, NotImplementedError) as error:  # some network file systems have no locks
+            logger.warning("cannot lock %s, so train it only once: %s", run_directory, error)
+    try:
+        if (problem := ranks.broadcast(problem)) is not None:
+            raise KeiseiError(problem)
+        yield
+    finally:
+        lock.release()
+
+
 def _train(
     config: AppConfig, run_directory: Path, ranks: Ranks, *, profile: bool, is_resumed: bool
 ) -> RunSummary:
     console = lasting_console()
     with (
+        _locked(run_directory, ranks),
         configure_logging(run_directory, console, console_level=console_level(config))
         if ranks.is_first
-        else show_errors(str(ranks))
+        else show_errors(str(ranks)),
     ):
         if ranks.size > 1:
             logger.info("%d learners, %d of them on this machine", ranks.size, ranks.local_size)

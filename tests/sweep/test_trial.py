@@ -1,10 +1,13 @@
-"""How trials that run side by side share a machine."""
+"""How trials that run side by side share a machine, and how one is resumed."""
+
+from pathlib import Path
 
 import pytest
 
 from keisei.config import load_config
 from keisei.sweep import trial
 from keisei.sweep.trial import share_of_machine
+from tests.tiny import tiny_config
 
 
 @pytest.fixture(autouse=True)
@@ -42,3 +45,18 @@ def test_what_is_set_stays() -> None:
          "evaluation.background=on"],
     )  # fmt: skip
     assert share_of_machine(config, 2) == {"logging.display": "off"}
+
+
+def test_a_trial_is_resumed_from_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its root is spelled differently then, and a run's root cannot change."""
+
+    def train(root: str, timesteps: int) -> int:
+        settings = (f"run.root={root}", "run.name=0000", f"run.total_timesteps={timesteps}")
+        return trial._train(tiny_config(*settings).model_dump_json().encode())
+
+    assert train(str(tmp_path / "trials"), 64) == 0
+    monkeypatch.chdir(tmp_path)
+    assert train("trials", 128) == 0, capsys.readouterr().err
+    assert '"timestep":128' in (tmp_path / "trials/0000/metrics.jsonl").read_text()

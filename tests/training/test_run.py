@@ -1,18 +1,24 @@
 """`keisei train` as a user runs it, with tiny numbers."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from typer.testing import CliRunner, Result
 
+from keisei.checkpoints.rotation import UNFINISHED
 from keisei.checkpoints.store import list_checkpoints
 from keisei.cli import app
 from keisei.config import ConfigError, load_config, load_saved_config, save_config
 from keisei.errors import KeiseiError
 from keisei.network.loading import read_network
-from keisei.training.run import resume_run
+from keisei.ppo.learner import Ranks
+from keisei.run_files import LOCK
+from keisei.training.run import _locked, resume_run
+from tests.threaded_ranks import make_ranks, run_all
 from tests.tiny import TINY
 
 
@@ -74,6 +80,37 @@ def test_a_run_is_resumed_and_extended(tmp_path: Path, family: str) -> None:
     )
     assert json.loads(answer.stdout.splitlines()[-1])["timestep"] == 256
     assert load_saved_config(tmp_path / "run" / "config.json").run.total_timesteps == 256
+
+
+def test_a_run_that_another_process_trains_is_not_resumed(tmp_path: Path) -> None:
+    """It would remove the checkpoint that the other one is writing."""
+    train(tmp_path, "--name", "run")
+    run = tmp_path / "run"
+    unfinished = run / "checkpoints" / f"{UNFINISHED}1"
+    unfinished.mkdir()
+    log = (run / "run.log").read_bytes()
+    resumed = ["train", "--resume", str(run)]
+    with (
+        FileLock(run / LOCK),
+        pytest.raises(KeiseiError, match=f"another process trains {re.escape(str(run))}"),
+    ):
+        CliRunner().invoke(app, resumed, catch_exceptions=False)
+    assert unfinished.exists()
+    assert (run / "run.log").read_bytes() == log
+    CliRunner().invoke(app, resumed, catch_exceptions=False)
+    assert not unfinished.exists()
+
+
+def test_all_learners_hear_that_another_process_trains(tmp_path: Path) -> None:
+    def learn(rank: Ranks) -> str:
+        with pytest.raises(KeiseiError) as caught, _locked(tmp_path, rank):
+            pass
+        return str(caught.value)
+
+    with FileLock(tmp_path / LOCK):
+        first, second = run_all(make_ranks(2), learn)
+    assert first == second
+    assert first.startswith("another process trains")
 
 
 def test_mistakes_are_explained(tmp_path: Path) -> None:
