@@ -239,7 +239,7 @@ class AnalysisSession:
                     logger.exception("the analysis of %s failed", wanted.sfen())
                     self._problem = f"the search failed: {error!r}"
                 if self._reviews and self._wanted is wanted and self._is_running:
-                    continue  # the search goes on after the review
+                    continue  # the search continues after the review
             self._finished = wanted
 
     def _run_review(self, review: _Review) -> None:

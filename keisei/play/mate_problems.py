@@ -149,7 +149,6 @@ def problems_in(
         game = ShogiGame(record.start)
         moves = record.main_line
         first = max(0, len(moves) - _LAST_PLIES)
-        ply = 0
         for move in moves[:first]:
             game.push(move)
         ply, skipped_until = first, 0

@@ -32,7 +32,7 @@ MAX_LISTED: Final = 100
 _SUFFIX: Final = ".kif"
 _NAME: Final = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4}")
 _PLAYERS: Final = "Keisei"
-"""Header for what other programs do not know: who plays, so that the game can go on."""
+"""Header for what other programs do not know: who plays, so that the game can be continued."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class End(NamedTuple):
 
     @property
     def is_draw(self) -> bool:
-        """Whether nobody won; False too for a game that was broken off."""
+        """Whether neither side won; False too for a game that was broken off."""
         return self.winner is None and self.ending not in _OPEN
 
 
@@ -170,7 +170,7 @@ class GameSession:
         limit: TimeLimit | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> "GameSession":
-        """Make a session of a recorded game, which goes on if it is not over."""
+        """Make a session of a recorded game, which continues if it is not over."""
         _require_short(len(record.moves))
         session = cls(record.start, people=people, headers=record.headers, limit=limit, now=now)
         for recorded in record.moves:

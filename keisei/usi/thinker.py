@@ -294,7 +294,7 @@ class Thinker:
     def _seconds_left(self, game: ShogiGame, job: Job, done: int, now: float) -> float | None:
         """Return the time left for this move, 0 if it is better kept; None: no limit at present.
 
-        After the usual time only a search goes on whose best moves are close. It ends before, if
+        After the usual time only a search continues whose best moves are close. It ends before, if
         the second move can't get as many visits as the first any more, and if time can be saved.
         """
         start = job.clock_start

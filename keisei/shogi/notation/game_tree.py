@@ -89,7 +89,7 @@ class GameNode:
             yield node
 
     def last(self) -> "GameNode":
-        """Return the last move of the line that goes on from here; an end does not count."""
+        """Return the last move of the line that continues from here; an end does not count."""
         node = self
         while node.children and node.children[0].move is not None:
             node = node.children[0]
@@ -247,7 +247,7 @@ def _comment_before(node: GameNode, comment: str) -> None:
 
 
 def _branches(node: GameNode, ply: int) -> list[tuple[GameNode, int]]:
-    """Return the branches off the line that goes on from a node: those to write first come last."""
+    """Return the branches off the line that continues a node: those to write first come last."""
     branches = []
     for number, passed in enumerate([node, *node.continuation()], start=ply + 1):
         branches += [(child, number) for child in passed.children[:0:-1]]

@@ -15,8 +15,8 @@ from keisei.shogi.notation.game_tree import GameTree
 from keisei.shogi.notation.sfen import format_sfen
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
-from keisei.web.analysis.analysis_pages import ADDRESS, EDITOR
 from keisei.web.analysis.analysis_room import DEPTHS, MAX_COMMENT, AnalysisRoom
+from keisei.web.analysis.analysis_routes import ADDRESS, EDITOR
 from keisei.web.analysis.elements import (
     EvaluationGraph,
     MoveTree,

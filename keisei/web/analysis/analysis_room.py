@@ -300,7 +300,7 @@ class AnalysisRoom:
         self.start_review()
 
     def start_review(self, simulations: int | None = None) -> None:
-        """Review the main line: quickly, then with some search; or with so many simulations."""
+        """Review the main line: quickly, then with some search; or with `simulations` a move."""
         if not self._pages or not self.tree.main_line():
             return
         if self._session is None:
@@ -365,7 +365,7 @@ class AnalysisRoom:
         self._redraw()
 
     def _load(self) -> None:
-        """Load the network, once, and go on with what is wanted then."""
+        """Load the network, once, and continue with what is wanted then."""
         if self.is_loading:
             return
         self.is_loading = True

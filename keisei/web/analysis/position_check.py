@@ -23,7 +23,7 @@ REASONS: Final = (
 
 
 def position_error(diagram: Diagram) -> KeiseiError | None:
-    """Return why nobody can play or analyse from a position; None if people can."""
+    """Return why a position cannot be played or analysed; None if it can."""
     try:
         game = ShogiGame(diagram)
         require_kings(game)

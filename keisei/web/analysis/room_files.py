@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import file_name
@@ -71,7 +71,6 @@ def file_content(
     """
     stem, _, kind = name.partition(".")
     look: Labels = "letters" if labels == "letters" else "japanese"
-    assert look in get_args(Labels)
     if stem == "board" and kind in ("png", "svg"):
         return _picture(snapshot.game, kind, look, flip), _TYPES[kind]
     if (stem, kind) == ("position", "sfen"):

@@ -12,7 +12,7 @@ from keisei.errors import KeiseiError
 from keisei.run_files import LADDER
 from keisei.runs.folder import RunsFolder
 from keisei.runs.watch import Watch
-from keisei.web.analysis.analysis_pages import build_analysis_pages
+from keisei.web.analysis.analysis_routes import build_analysis_routes
 from keisei.web.dashboard.components import GAMES_ADDRESS, PLAY_ADDRESS, Dashboard
 from keisei.web.dashboard.games_page import games_page
 from keisei.web.dashboard.ladder_page import ladder_page
@@ -112,7 +112,7 @@ def build_play_page(runs: Path) -> None:
         page = PlayPage(found or _new_room(runs, start), lobby(), lettering="kanji")
         page.build(ask_first=found is None and not start)
 
-    build_analysis_pages(
+    build_analysis_routes(
         partial(_catalogue, runs), lambda room: lobby().find(room), play_address=PLAY_ADDRESS
     )
 

@@ -78,7 +78,7 @@ class GameRoom:
         self.saved = saved
         self.paused = False
         self.reviewing = False
-        """Whether the game was opened to look at it, and nobody is playing it."""
+        """Whether the game was opened to look at it, and is not being played."""
 
         self.problem = ""
         """The last error, as text; empty if there is none."""
@@ -130,12 +130,12 @@ class GameRoom:
         self._replace_game(session, GameSetup(), reviewing=True)
 
     def reopen(self, game: SavedGame, others: "Iterable[GameRoom]" = ()) -> None:
-        """Go on with a saved game; if it is over, or its players are gone, look at it.
+        """Continue a saved game; if it is over, or its players are gone, look at it.
 
         Args:
             game: the game. If this room has it already, on the board or replaced, it is shown.
             others: rooms that may have it too. Each file belongs to one room: if a page shows one
-                that has it, this room goes on in a new file.
+                that has it, this room continues in a new file.
 
         Raises:
             KeiseiError: The game is too long.
@@ -159,7 +159,7 @@ class GameRoom:
     def give_up(self, name: str) -> bool:
         """Leave the file of a saved game to another room, unless a page shows this one.
 
-        Returns whether the file is free. If people come back, they go on in a new file.
+        Returns whether the file is free. If people come back, they continue in a new file.
         """
         sessions = [self.session] if self._previous is None else [self.session, self._previous[0]]
         mine = [session for session in sessions if session.saved_as == name]
@@ -187,7 +187,7 @@ class GameRoom:
         self, session: GameSession, setup: GameSetup, reviewing: bool = False
     ) -> None:
         """Show another game; the one before is kept for `restore`."""
-        self.session.stop_clock()  # it goes on from there if the game comes back
+        self.session.stop_clock()  # it continues from there if the game comes back
         if self.session.length:
             self._previous = self.session, self.setup, self.reviewing
         self.session, self.setup, self.reviewing = session, setup, reviewing
@@ -197,7 +197,7 @@ class GameRoom:
 
     @property
     def shows_analysis(self) -> bool:
-        """Whether analysis disturbs nobody: the game is over, reviewed, or played by computers."""
+        """Whether analysis may be shown: the game is over, reviewed, or played by computers."""
         return self.reviewing or self.session.end is not None or not self.session.people
 
     def change_player(self, color: Color, player: PlayerChoice) -> None:

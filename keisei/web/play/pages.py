@@ -91,7 +91,7 @@ def serve_play(
 def _build_page(settings: PlaySettings, catalogue: Catalogue) -> None:
     from nicegui import app, ui
 
-    from keisei.web.analysis.analysis_pages import build_analysis_pages
+    from keisei.web.analysis.analysis_routes import build_analysis_routes
     from keisei.web.play.play_page import PlayPage
     from keisei.web.play.problems_page import ProblemsPage
 
@@ -114,7 +114,7 @@ def _build_page(settings: PlaySettings, catalogue: Catalogue) -> None:
         page = PlayPage(found or new_room(start), lobby, lettering=settings.lettering)
         page.build(ask_first=found is None and settings.model is None and not start)
 
-    build_analysis_pages(lambda: catalogue, lobby.find, lettering=settings.lettering)
+    build_analysis_routes(lambda: catalogue, lobby.find, lettering=settings.lettering)
 
     @ui.page(PROBLEMS_ADDRESS)
     def tsume(problem: str = "1") -> None:

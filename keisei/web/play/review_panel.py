@@ -20,7 +20,7 @@ _MIN_PROBABILITY: Final = 0.005
 
 
 class ReviewPanel:
-    """A card that is shown where analysis disturbs nobody."""
+    """A card with the analysis of a game, shown while no person is playing against a computer."""
 
     def __init__(
         self,

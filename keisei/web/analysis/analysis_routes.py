@@ -27,7 +27,7 @@ ADDRESS: Final = "/analysis"
 EDITOR: Final = "/editor"
 
 
-def build_analysis_pages(
+def build_analysis_routes(
     catalogue: "Callable[[], Catalogue]",
     find_game: "Callable[[str], GameRoom | None]",
     *,
