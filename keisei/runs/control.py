@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 from keisei.errors import KeiseiError
 from keisei.run_files import HEARTBEAT, PAUSE, RESET
 from keisei.runs.heartbeat import parse_heartbeat
+from keisei.system import FileAccessError, read_bytes
 
 RunCommand = Literal["pause", "resume", "reset"]
 RUN_COMMANDS: Final[tuple[RunCommand, ...]] = get_args(RunCommand)
@@ -24,8 +25,8 @@ def is_paused(run_directory: Path) -> bool:
 def is_training(run_directory: Path) -> bool:
     """Return whether a run is alive: its heartbeat is fresh."""
     try:
-        heartbeat = parse_heartbeat((run_directory / HEARTBEAT).read_bytes())
-    except OSError:
+        heartbeat = parse_heartbeat(read_bytes(run_directory / HEARTBEAT))
+    except FileAccessError:
         return False
     return heartbeat is not None and heartbeat.is_fresh(time.time())
 

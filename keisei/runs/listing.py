@@ -138,7 +138,7 @@ def read_overview(run_directory: Path, *, now: float) -> RunOverview:
 def _require_inside(run_directory: Path) -> None:
     """Raise `KeiseiError` if a link leads out of the directory that holds the runs."""
     root = os.path.realpath(run_directory.parent)
-    for name in (run_files.CONFIG, run_files.METRICS, run_files.HEARTBEAT):
+    for name in (run_files.CONFIG, run_files.METRICS, run_files.HEARTBEAT, run_files.NOTES):
         if not Path(os.path.realpath(run_directory / name)).is_relative_to(root):
             raise KeiseiError(f"a link leads out of {run_directory.parent}: it is not followed")
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from keisei import run_files
 from keisei.errors import KeiseiError
-from keisei.system import write_atomically
+from keisei.system import FileAccessError, read_bytes, write_atomically
 
 MAX_TEXT: Final = 20_000
 """Characters of a note."""
@@ -59,15 +59,15 @@ def parse_notes(data: bytes | None) -> RunNotes:
         fields: Any = json.loads(data or b"")
         tags = tuple(str(tag)[:MAX_TAG] for tag in fields["tags"])[:MAX_TAGS]
         return RunNotes(str(fields["text"])[:MAX_TEXT], tags, bool(fields["is_archived"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return EMPTY_NOTES
 
 
 def read_notes(run_directory: Path) -> RunNotes:
     """Return the notes of a run."""
     try:
-        return parse_notes((run_directory / run_files.NOTES).read_bytes())
-    except OSError:
+        return parse_notes(read_bytes(run_directory / run_files.NOTES))
+    except FileAccessError:
         return EMPTY_NOTES
 
 

@@ -5,6 +5,7 @@ own, `keisei.training.wandb_tracker`.
 """
 
 import logging
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -199,8 +200,12 @@ def make_trackers(config: AppConfig, run_directory: Path) -> list[Callback]:
 
 
 def require_trackers(config: AppConfig) -> None:
-    """Raise `KeiseiError` if a tracker of the settings lacks a package or an API key."""
-    if config.logging.wandb == "off":
+    """Raise `KeiseiError` if a tracker of the settings lacks a package or an API key.
+
+    Of several learners only the first one needs them, since it alone makes trackers.
+    """
+    is_first = not config.parallel.ddp or os.environ.get("RANK", "0") == "0"
+    if config.logging.wandb == "off" or not is_first:
         return
     from keisei.training.wandb_tracker import import_wandb, require_key
 

@@ -1,12 +1,14 @@
 """Notes, tags and the archive of a run."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from keisei.errors import KeiseiError
-from keisei.run_files import NOTES
+from keisei.run_files import HEARTBEAT, NOTES
+from keisei.runs.control import is_training
 from keisei.runs.folder import OutsideError, RunsFolder
 from keisei.runs.listing import read_overview
 from keisei.runs.notes import EMPTY_NOTES, RunNotes, parse_notes, read_notes, write_notes
@@ -45,6 +47,33 @@ def test_the_dashboard_reads_and_writes_them(tmp_path: Path) -> None:
     assert reader.version != version, "pages notice it"
     reader.set_notes(EMPTY_NOTES)
     assert read_notes(run) == EMPTY_NOTES == reader.overview(0.0).notes
+
+
+def test_notes_that_are_nested_too_deeply_are_empty(tmp_path: Path) -> None:
+    run = new_run(tmp_path, "one", step(1))
+    (run / NOTES).write_bytes(b"[" * 200_000)
+    assert read_overview(run, now=0.0).notes == EMPTY_NOTES
+    watch = Watch(RunsFolder(tmp_path))
+    watch.refresh()
+    assert watch.runs["one"].notes == EMPTY_NOTES
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    run = new_run(tmp_path, "one", step(1))
+    for name in (NOTES, HEARTBEAT):
+        os.mkfifo(run / name)
+    assert read_overview(run, now=0.0).notes == EMPTY_NOTES
+    assert not is_training(run)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need privileges there")
+def test_notes_outside_are_not_read(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "runs", "one", step(1))
+    write_notes(tmp_path, SOME)
+    (run / NOTES).symlink_to(tmp_path / NOTES)
+    overview = read_overview(run, now=0.0)
+    assert (overview.state, overview.notes) == ("broken", EMPTY_NOTES)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need privileges there")

@@ -252,3 +252,19 @@ def test_a_missing_package_is_found_before_anything_is_made(
     with pytest.raises(KeiseiError, match="package wandb, which is not installed"):
         start_run(tiny_config(f"run.root={tmp_path}", "logging.wandb=offline"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("rank", ["", "0", "1"])
+def test_only_the_first_learner_needs_the_package(
+    monkeypatch: pytest.MonkeyPatch, rank: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    monkeypatch.delenv("RANK", raising=False)
+    if rank:
+        monkeypatch.setenv("RANK", rank)
+    config = tiny_config("logging.wandb=offline", "parallel.ddp=true")
+    if rank == "1":
+        require_trackers(config)
+        return
+    with pytest.raises(KeiseiError, match="package wandb"):
+        require_trackers(config)
