@@ -210,16 +210,24 @@ def test_the_cases_of_the_surrogate_all_occur() -> None:
     assert len(cases) == 8
 
 
+PLY_LIMIT = "env.ply_limit=100"
+
+
 def sparse_learner(*overrides: str, threads: int = 1, negligible: float = 0.0) -> SparseLearner:
     config = tiny_config(
         "model.type=sparse", "model.accumulators=32", "model.hidden=16", "model.context=16",
-        "ppo.minibatch_size=256", "ppo.ema_decay=0.9", "ppo.ema_kl=0.1", *overrides,
+        "ppo.minibatch_size=256", "ppo.ema_decay=0.9", "ppo.ema_kl=0.1", PLY_LIMIT, *overrides,
     )  # fmt: skip
     learner = make_learner(config, seed=0, random=np.random.default_rng(0), ranks=Ranks())
     network = learner.network
     if threads != network.threads:
         network = SparseNetwork(
-            network.arrays, network.position_spec, network.move_spec, network.spec, threads=threads
+            network.arrays,
+            network.position_spec,
+            network.move_spec,
+            network.spec,
+            threads=threads,
+            ply_limit=network.ply_limit,
         )
     return SparseLearner(config, network, np.random.default_rng(0), negligible=negligible)
 
@@ -227,7 +235,7 @@ def sparse_learner(*overrides: str, threads: int = 1, negligible: float = 0.0) -
 def rollout(
     learner: SparseLearner, *overrides: str, games: int = 32, plies: int = 16
 ) -> tuple[SelfPlay, ExperienceBuffer]:
-    config = tiny_config("model.type=sparse", "env.ply_limit=100", *overrides)
+    config = tiny_config("model.type=sparse", PLY_LIMIT, *overrides)
     selfplay = SelfPlay(config, learner.network, games=games, threads=1)
     selfplay.pool.add(learner.network.weights())
     buffer = ExperienceBuffer(plies, games)
