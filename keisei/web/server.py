@@ -172,6 +172,7 @@ def _application(build_pages: Callable[[], None], title: str) -> App:
     from nicegui import ui
 
     from keisei.web.not_found import add_not_found_page
+    from keisei.web.page_memory import SWEEP_INTERVAL, PageSweep
     from keisei.web.theme import FAVICON, STATIC
 
     app = FastAPI(openapi_url=None)  # pages only, no API
@@ -180,6 +181,7 @@ def _application(build_pages: Callable[[], None], title: str) -> App:
     pages.config.quasar_config["loadingBar"]["skipHijack"] = True
     build_pages()
     add_not_found_page()
+    pages.timer(SWEEP_INTERVAL, PageSweep())
     ui.run_with(
         app,
         title=title,
