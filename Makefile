@@ -22,6 +22,7 @@ train: $(INSTALLED)  ## set up, train the quick-start recipe on the CPU, report 
 	$(BIN)/keisei doctor
 	@if [ -f $(RUN)/config.json ]; then $(BIN)/keisei train --resume $(RUN); \
 	else $(BIN)/keisei train --config quickstart --name quickstart; fi
+	@echo "before that: source $(BIN)/activate"
 
 test: lint  ## lint, types, and the tests in three passes
 	$(MAKE) --jobs 2 types plain checked  # a core each

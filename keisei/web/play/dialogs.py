@@ -99,8 +99,9 @@ class StrengthSlider:
             on_change=lambda event: self._describe(int(event.value)),
         )  # fmt: skip
         slider.props(f'snap markers aria-label="{tr("Strength")}"')
-        # When the slider is released: a strong player is not loaded for every stop on the way.
-        slider.on("change", lambda: on_change(int(slider.value)))
+        # When the slider is released: a strong player is not loaded for every stop on the way. Its
+        # value comes with the event: `slider.value` may be a moment older.
+        slider.on("change", lambda event: on_change(int(event.args)))
         self._describe(number)
 
     def show(self, level: int | None) -> None:
