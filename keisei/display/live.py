@@ -55,6 +55,9 @@ PHASE_INTERVAL: Final = 30.0
 FRAME_INTERVAL: Final = 0.25
 """Minimum number of seconds between two frames of the live display."""
 
+END_TIMEOUT: Final = 1.0
+"""Seconds at the end of a run for a frame that is being drawn."""
+
 MAX_TIME_SHARE: Final = 0.01
 """Maximum share of the time that drawing may take."""
 
@@ -105,8 +108,9 @@ class PlainDisplay(Callback):
         self._next_line = 0.0
         self._last_line = 0.0
         self._lock = threading.RLock()
-        """Held while the state changes or is drawn. Not while a message is taken, which may happen
-        in any thread that logs, and in a signal handler."""
+        """Held while the state changes or a frame is made of it. Not while it is written, which a
+        terminal may stop (Ctrl-S), nor while a message is taken, which may happen in any thread
+        that logs, and in a signal handler."""
 
         self._ended = threading.Event()
         self._timer: threading.Thread | None = None
@@ -127,9 +131,8 @@ class PlainDisplay(Callback):
             self._timer.start()
 
     def on_phase(self, event: PhaseProgress) -> None:
-        """Take over the phase."""
-        with self._lock:
-            self.state.enter(event)
+        """Take over the phase; without the lock, since this is called for every ply."""
+        self.state.enter(event)
 
     def on_stop_requested(self, event: StopRequested) -> None:
         """Take over that the run ends soon."""
@@ -203,7 +206,7 @@ class PlainDisplay(Callback):
         self._ended.set()
         timer = self._timer
         if timer is not None and timer.is_alive() and timer is not threading.current_thread():
-            timer.join()
+            timer.join(END_TIMEOUT)  # it waits if the terminal takes nothing
 
 
 def _pairs(settings: dict[str, object]) -> str:
@@ -277,15 +280,16 @@ class LiveDisplay(PlainDisplay):
             self._owned.callback(self._live.stop)
             self._owned.enter_context(diverted(self._take_message))
             super().on_training_start(event)
+            self._next_frame = self._clock()
             self._draw()
 
     def on_training_end(self, event: TrainingEnd) -> None:
         """Draw a last time and restore the terminal."""
         try:
             super().on_training_end(event)
-            with self._lock:
-                if math.isfinite(self._next_frame):
-                    self._draw()
+            is_drawing = self._timer is not None and self._timer.is_alive()
+            if math.isfinite(self._next_frame) and not is_drawing:
+                self._draw()
         finally:
             self.close()
 
@@ -293,8 +297,9 @@ class LiveDisplay(PlainDisplay):
         """Redraw if it is time."""
         super().tick()
         with self._lock:
-            if self._clock() >= self._next_frame:
-                self._draw()
+            is_due = self._clock() >= self._next_frame
+        if is_due:
+            self._draw()
 
     def close(self) -> None:
         """Restore the terminal, and repeat the warnings that scrolled out of the display."""
@@ -315,8 +320,9 @@ class LiveDisplay(PlainDisplay):
         started = self._cost_clock()
         try:
             width, height = self._console.size
-            # The last line stays free: a display as high as the terminal would make it scroll.
-            frame = render_run(self.state, width, height - 1, self._glyphs)
+            with self._lock:
+                # The last line stays free: a display as high as the terminal would make it scroll.
+                frame = render_run(self.state, width, height - 1, self._glyphs)
             self._live.update(frame, refresh=True)
         except Exception:
             self.close()  # it would fail every time: continue with plain lines
@@ -324,7 +330,9 @@ class LiveDisplay(PlainDisplay):
         # The lower of two: a single frame may be slow because something is imported for it.
         last, self._last_cost = self._last_cost, self._cost_clock() - started
         cost = min(last, self._last_cost)
-        self._next_frame = self._clock() + max(FRAME_INTERVAL, cost / MAX_TIME_SHARE)
+        with self._lock:
+            if math.isfinite(self._next_frame):  # else it was closed meanwhile
+                self._next_frame = self._clock() + max(FRAME_INTERVAL, cost / MAX_TIME_SHARE)
 
 
 def console_level(config: AppConfig) -> int:

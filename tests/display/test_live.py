@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -341,6 +342,43 @@ def test_a_picture_is_drawn_while_nothing_happens(tmp_path: Path, drawn: list[fl
     number = len(drawn)
     time.sleep(0.6)
     assert len(drawn) == number, "it draws after its end"
+
+
+class StoppedTerminal(io.StringIO):
+    """A terminal that takes nothing until it is released, as after Ctrl-S."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_stopped = False
+        self.waits, self.released = threading.Event(), threading.Event()
+
+    def write(self, text: str) -> int:
+        if self.is_stopped:
+            self.waits.set()
+            assert self.released.wait(30.0)
+        return super().write(text)
+
+
+def test_a_stopped_terminal_does_not_stop_training(tmp_path: Path) -> None:
+    file = StoppedTerminal()
+    console = Console(file=file, force_terminal=True, width=80, height=24, legacy_windows=False)
+    display = LiveDisplay(console)
+    display.on_training_start(fake_start(tmp_path, fake_config(), 0, UPDATES))
+    file.is_stopped = True
+    assert file.waits.wait(20.0), "the timer draws"
+
+    def train() -> None:
+        display.on_phase(PhaseProgress("learning", 1, 2))
+        display.on_step_end(fake_step(1, UPDATES))
+        display.on_checkpoint(CheckpointSaved(tmp_path, progress_at(1, UPDATES)))
+
+    training = threading.Thread(target=train, daemon=True)
+    training.start()
+    training.join(5.0)
+    has_trained = not training.is_alive()
+    file.released.set()
+    display.on_training_end(TrainingEnd("finished", progress_at(1, UPDATES)))
+    assert has_trained
 
 
 # ---- what is going on ----
