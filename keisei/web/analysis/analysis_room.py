@@ -27,6 +27,8 @@ DEPTHS: Final = (0, 256, 1024, 4096)
 """Simulations of each position with which games can be reviewed; the first two come by themselves.
 """
 
+_DEFAULT_DEPTH: Final = DEPTHS[1]
+
 BLUNDER: Final = 0.2
 """Expected score that a blunder costs at least, as in ``keisei annotate``."""
 
@@ -81,6 +83,9 @@ class AnalysisRoom:
 
         self.pending_depth: int | None = None
         """Simulations of the review that is being made; None: none is."""
+
+        self._wanted_depth = _DEFAULT_DEPTH
+        """Simulations of the last review that was asked for."""
 
         self._session: AnalysisSession | None = None
         self._pages: list[Redraw] = []
@@ -293,38 +298,46 @@ class AnalysisRoom:
         self.analyst, self._entry = key, entry
         session, self._session = self._session, None
         self._values.clear()
-        self.review = None
+        self.review = self.pending_depth = None
         self._changed()
         if session is not None:
             await asyncio.to_thread(session.close)
         self.start_review()
 
-    def start_review(self, simulations: int | None = None) -> None:
-        """Review the main line: quickly, then with some search; or with `simulations` a move."""
+    def start_review(self, simulations: int = _DEFAULT_DEPTH) -> None:
+        """Review the main line with `simulations` a move; a new game quickly before."""
+        self._wanted_depth = simulations
         if not self._pages or not self.tree.main_line():
             return
         if self._session is None:
             self._load()
             return
-        record = self.tree.record()
+        tree, record = self.tree, self.tree.record()
         loop, session = asyncio.get_running_loop(), self._session
-        for depth in DEPTHS[:2] if simulations is None else (simulations,):
+        for depth in sorted({0, simulations}) if self.review is None else (simulations,):
             self.pending_depth = depth
             session.review(
                 record,
                 depth,
-                lambda answer: _call(loop, lambda: self._reviewed(session, answer)),
+                lambda answer: _call(loop, lambda: self._reviewed(session, tree, answer)),
             )
         self._redraw()
 
-    def _reviewed(self, session: AnalysisSession, answer: GameAnalysis | KeiseiError) -> None:
-        if session is not self._session:
+    def _complete_review(self) -> None:
+        """Start the review that was asked for last, unless it is there or being made."""
+        depth = -1 if self.review is None else self.review.simulations
+        if self.pending_depth is None and depth < self._wanted_depth:
+            self.start_review(self._wanted_depth)
+
+    def _reviewed(
+        self, session: AnalysisSession, tree: GameTree, answer: GameAnalysis | KeiseiError
+    ) -> None:
+        if session is not self._session or tree is not self.tree:
             return
         if isinstance(answer, KeiseiError):
             self.problem, self.pending_depth = str(answer), None
         else:
-            if answer.record.start == self.tree.start:
-                self.review = answer
+            self.review = answer
             if answer.simulations == self.pending_depth:
                 self.pending_depth = None
         self.revision += 1
@@ -390,7 +403,7 @@ class AnalysisRoom:
         self._session = session
         session.lines = self.lines
         self._changed()
-        self.start_review()
+        self._complete_review()
 
     # ---- pages ----
 
@@ -403,8 +416,7 @@ class AnalysisRoom:
         """Add a page, which is redrawn after every change; adding it twice has no effect."""
         if redraw not in self._pages:
             self._pages.append(redraw)
-        if self.review is None:
-            self.start_review()
+        self._complete_review()
         self._changed()
 
     async def detach(self, redraw: Redraw) -> None:
@@ -417,7 +429,7 @@ class AnalysisRoom:
     async def close(self) -> None:
         """Stop the search and release the network; the game is kept."""
         self._pages.clear()
-        self.is_running = False
+        self.is_running, self.pending_depth = False, None
         session, self._session = self._session, None
         if session is not None:
             await asyncio.to_thread(session.close)

@@ -69,9 +69,8 @@ class EvaluationGraph(Element, component=STATIC / "evaluation.js"):
             _tip(ply, text, value)
             for ply, (text, value) in enumerate(zip(texts, curve, strict=True))
         ]
-        line = [room.tree.root, *nodes]
-        shown = [node for node in room.node.line() if node in set(line)]
-        self._props["cursor"] = len(shown) - 1
+        line = {room.tree.root, *nodes}
+        self._props["cursor"] = sum(node in line for node in room.node.line()) - 1
         self.update()
 
 

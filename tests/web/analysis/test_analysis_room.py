@@ -16,14 +16,14 @@ from keisei.network.loading import LoadedNetwork
 from keisei.network.predictor import Prediction
 from keisei.play.transfer import read_tree
 from keisei.shogi.game import ShogiGame
-from keisei.shogi.notation import GameTree, read_csa, read_kif
+from keisei.shogi.notation import GameNode, GameTree, read_csa, read_kif
 from keisei.shogi.notation.record import STARTPOS, GameRecord
 from keisei.shogi.notation.sfen import format_sfen
 from keisei.shogi.packed import Positions
 from keisei.shogi.types import Color, Diagram, Piece, PieceKind, parse_square
 from keisei.web.analysis.analysis_room import AnalysisRoom
 from keisei.web.analysis.editor_page import Position
-from keisei.web.analysis.elements import arrows_of, facts_text, score_text
+from keisei.web.analysis.elements import EvaluationGraph, arrows_of, facts_text, score_text
 from keisei.web.analysis.position_check import REASONS, position_error, position_text
 from keisei.web.analysis.room_files import Snapshot, file_content
 from keisei.web.analysis.tree_rows import grade, tree_rows
@@ -211,6 +211,64 @@ def test_a_change_of_the_main_line_keeps_what_was_reviewed_before_it(room: Analy
         await room.close()
 
     run(story())
+
+
+def test_a_review_that_was_broken_off_is_made_when_a_page_comes_back(room: AnalysisRoom) -> None:
+    def page() -> None:
+        """Redraw of a page that shows nothing."""
+
+    def depths() -> tuple[int | None, int | None]:
+        return (None if room.review is None else room.review.simulations), room.pending_depth
+
+    async def story() -> None:
+        room.attach(page)
+        await until(lambda: depths() == (256, None))
+        await room.close()
+        room.attach(page)
+        room.run(True)
+        await until(lambda: room.info is not None)
+        assert depths() == (256, None), "what is there is not made again"
+        room.start_review(1024)
+        assert depths() == (256, 1024)
+        await room.close()
+        assert depths() == (256, None)
+        room.attach(page)
+        await until(lambda: depths() == (1024, None))
+        room.start_review(4096)
+        room.analyst = "another network"
+        await room.analyse_with(BUILTIN)
+        assert depths() == (None, None), "it is loaded first"
+        await room.close()
+
+    run(story())
+
+
+def test_a_graph_is_drawn_in_linear_time(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves = ["7g7f", "3c3d", *["2h3h", "8b7b", "3h2h", "7b8b"] * 2, "2g2f", "8c8d"]
+    hashed: list[GameNode] = []
+
+    def count(node: GameNode) -> int:
+        hashed.append(node)
+        return id(node)
+
+    monkeypatch.setattr(GameNode, "__hash__", count)
+    monkeypatch.setattr(EvaluationGraph, "update", lambda _: None)
+    graph = EvaluationGraph.__new__(EvaluationGraph)
+    graph._props = {}  # type: ignore[assignment]
+    room = AnalysisRoom(catalogue, GameRecord.from_moves(moves))
+    room.step("last")
+    graph.show(room, "letters")
+    hashed.clear()
+    graph.show(room, "letters")
+    assert graph._props["cursor"] == len(moves)
+    assert len(hashed) < 8 * len(moves)
+    room.step("back")
+    room.move("8b7b")
+    room.move("2f2e")
+    graph.show(room, "letters")
+    assert graph._props["cursor"] == len(moves) - 1, "where the variation begins"
 
 
 def test_a_position_without_a_king_is_explained(catalogue: Catalogue) -> None:
