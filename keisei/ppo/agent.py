@@ -130,6 +130,7 @@ class PPOAgent(PPOLearner):
             AUTO_CPU_MINIBATCH if is_cpu else AUTO_GPU_MINIBATCH,
             smallest=MIN_AUTO_MINIBATCH,
             largest=MAX_AUTO_MINIBATCH,
+            modest=AUTO_CPU_MINIBATCH if is_cpu else 0,  # other programs use that memory too
         )
         self._maker = MinibatchMaker(spec, compute)
 

@@ -42,9 +42,17 @@ class MinibatchSizer:
     1024
     """
 
-    def __init__(self, first: int, *, smallest: int, largest: int) -> None:
-        """Start with minibatches of size `first`."""
+    def __init__(self, first: int, *, smallest: int, largest: int, modest: int = 0) -> None:
+        """Start with minibatches of size `first`.
+
+        Args:
+            first: the first size.
+            smallest: size below which they never shrink.
+            largest: size above which they never grow.
+            modest: size that fits into any memory, so that a lack of it has other causes.
+        """
         self.size = first
+        self._modest = modest
         self._smallest, self._largest = smallest, largest
         self._forget()
 
@@ -81,7 +89,7 @@ class MinibatchSizer:
         if self._updates > MEMORY_SPAN:
             self._forget()
         self._trials += 1
-        if free_memory < LOW_MEMORY:
+        if free_memory < LOW_MEMORY and self.size > self._modest:
             self.shrink()
             return
         self._speeds[self.size] = max(speed, self._speeds.get(self.size, 0.0))

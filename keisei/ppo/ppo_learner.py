@@ -23,7 +23,6 @@ from keisei.errors import KeiseiError
 from keisei.ppo.buffer import ExperienceBuffer, Floats
 from keisei.ppo.learner import LearnSettings, Ranks, TrainingDivergedError, UpdateStats
 from keisei.ppo.minibatch_size import MinibatchSizer
-from keisei.system import free_memory_share
 from keisei.timing import Stopwatch
 
 logger = logging.getLogger(__name__)
@@ -146,16 +145,21 @@ class PPOLearner(ABC):
     def _out_of_memory(self) -> KeiseiError:
         """Return the error for minibatches that are too large and cannot shrink."""
 
+    @abstractmethod
     def _free_memory(self) -> float:
         """Return the share of the device's memory that is free, 0 to 1."""
-        return free_memory_share()
 
-    def _begin_minibatches(self, first: int, *, smallest: int, largest: int) -> None:
-        """Use the size of the settings; if it is ``auto``, begin with `first` and adapt it."""
+    def _begin_minibatches(
+        self, first: int, *, smallest: int, largest: int, modest: int = 0
+    ) -> None:
+        """Use the size of the settings; if it is ``auto``, begin with `first` and adapt it.
+
+        The arguments are those of `MinibatchSizer`.
+        """
         size = self.settings.minibatch_size
         self.minibatch_size = first if size == "auto" else size
         if size == "auto":
-            self._sizer = MinibatchSizer(first, smallest=smallest, largest=largest)
+            self._sizer = MinibatchSizer(first, smallest=smallest, largest=largest, modest=modest)
 
     def _shrink_minibatch(self) -> None:
         """Halve an automatic minibatch after memory ran out; raise an error otherwise."""

@@ -381,6 +381,9 @@ class SparseLearner(PPOLearner):
         for gradient in self._gradients:
             clear_gradient(gradient)
 
+    def _free_memory(self) -> float:
+        return 1.0  # as good as: its memory does not depend on the minibatch
+
     def _out_of_memory(self) -> KeiseiError:
         raise AssertionError("the memory of a sparse network does not depend on its minibatch")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from keisei.network.towers import device
 from keisei.network.towers.compilation import is_out_of_memory
 from keisei.network.towers.device import free_share_of
 from keisei.ppo.learner import Learner, Ranks, make_learner
@@ -76,6 +77,18 @@ def test_sizes_grow_again_when_memory_is_free_again() -> None:
 
 def test_an_epoch_keeps_a_few_steps() -> None:
     assert Device(saturation=1 << 20, room=1 << 20).train(sizer_at(512), 60, samples=8192) == 2048
+
+
+def test_other_programs_that_take_the_memory_do_not_make_minibatches_tiny(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "free_memory_share", lambda: 0.02)
+    learner = automatic(family)
+    assert isinstance(learner, PPOLearner)
+    first = learner.minibatch_size
+    for _ in range(10):  # larger ones are faster
+        learner._adapt_minibatch(100_000, 100.0 / learner.minibatch_size, 100_000)
+    assert learner.minibatch_size >= first
 
 
 def test_the_smallest_size_is_the_end() -> None:

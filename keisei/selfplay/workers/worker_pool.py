@@ -229,8 +229,9 @@ class WorkerPool:
         self.abandoned_games = abandoned_games(state)
         if "games_given" in state:
             self._shares.skip(int(state["games_given"]))
-        newest = state["pool"]["snapshots"][-self._config.selfplay.pool_size :]
-        self._snapshots = [dict(weights) for weights in newest]
+        if self._config.selfplay.pool_share > 0.0:  # else no game needs them
+            newest = state["pool"]["snapshots"][-self._config.selfplay.pool_size :]
+            self._snapshots = [dict(weights) for weights in newest]
 
     def close(self) -> None:
         """End all workers and free all resources."""

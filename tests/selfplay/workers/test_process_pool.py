@@ -366,6 +366,9 @@ def test_a_worker_that_starts_in_the_middle_of_a_run_has_the_snapshots(family: s
     with ParallelSelfPlay(config, workers=2) as resumed:
         resumed.restore(state)
         assert len(resumed._pool_snapshots.weights) == 2
+    with ParallelSelfPlay(config_with(family), workers=2) as without_pool:
+        without_pool.restore(state)
+        assert not without_pool._pool_snapshots.weights, "no game needs them"
 
 
 def test_heartbeats_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
