@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,6 +15,7 @@ from nicegui.testing.user_simulation import user_simulation
 from keisei.play.mate_problems import MateProblem, ProblemSession, read_problems
 from keisei.shogi.types import Move
 from keisei.web import languages
+from keisei.web.play import error_wording
 from keisei.web.play.problems_page import ProblemsPage, move_hint, piece_hint, solution_text
 
 if TYPE_CHECKING:
@@ -38,6 +40,16 @@ def test_hints_and_solution_in_japanese(monkeypatch: pytest.MonkeyPatch) -> None
     hint = move_hint(ProblemSession(PROBLEM), Move.from_usi("G*5b"), "kanji")
     assert hint == "正解は☗５二金です。"
     assert solution_text(PROBLEM, "kanji") == "解答：☗５二金"
+
+
+def test_illegal_moves_are_explained_in_japanese(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (languages, error_wording):
+        monkeypatch.setattr(module, "page_language", lambda: "ja")
+    page = ProblemsPage.__new__(ProblemsPage)
+    page._session, page._status, page._board = ProblemSession(PROBLEM), Mock(), Mock()
+    asyncio.run(page._answer("R*5b"))
+    assert page._status.text == "R*5b: 先手は飛を持っていません"
+    page._board.refuse.assert_called_once()
 
 
 async def until_set(event: threading.Event) -> None:
