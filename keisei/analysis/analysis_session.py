@@ -28,6 +28,7 @@ from keisei.constants import MAX_PLY_LIMIT
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork, load_network
 from keisei.search.mates import MateSearch
+from keisei.search.mcts import SearchStoppedError
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.types import Color, Move, PieceKind
@@ -146,6 +147,7 @@ class AnalysisSession:
         self._finished: ShogiGame | None = None
         """The position whose search has ended, or was stopped."""
         self._reviews: list[_Review] = []
+        self._current_review: _Review | None = None
         self._info: SearchInfo | None = None
         self._problem = ""
         self._is_closed = False
@@ -208,11 +210,17 @@ class AnalysisSession:
             self._reviews.append(_Review(record, simulations, done))
             self._changed.notify()
 
+    def stop_reviews(self) -> None:
+        """Drop all reviews, the one that is being made too: none of them is answered."""
+        with self._changed:
+            self._reviews.clear()
+            self._current_review = None
+
     def close(self) -> None:
-        """End the thread and release the memory; reviews that have not begun are dropped."""
+        """End the thread and release the memory; reviews are dropped."""
+        self.stop_reviews()
         with self._changed:
             self._is_closed, self._wanted = True, None
-            self._reviews.clear()
             self._changed.notify()
         self._thread.join(_CLOSE_TIMEOUT)
         self._search = None
@@ -227,7 +235,7 @@ class AnalysisSession:
                 )
                 if self._is_closed:
                     return
-                review = self._reviews.pop(0) if self._reviews else None
+                review = self._current_review = self._reviews.pop(0) if self._reviews else None
                 wanted = self._wanted
             if review is not None:
                 self._run_review(review)
@@ -252,14 +260,18 @@ class AnalysisSession:
                 name=network.name,
                 simulations=review.simulations,
                 ply_limit=network.ply_limit,
+                should_stop=lambda: self._current_review is not review,
             )
+        except SearchStoppedError:
+            return
         except KeiseiError as error:
             answer = error
         except Exception as error:  # a page would wait for ever
             logger.exception("the review of a game failed")
             answer = KeiseiError(f"the review failed: {error!r}")
-        if not self._is_closed:
-            review.done(answer)
+        with self._changed:  # not after `stop_reviews` has returned
+            if self._current_review is review:
+                review.done(answer)
 
     @property
     def _is_running(self) -> bool:

@@ -4,7 +4,7 @@
 0.41
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -110,6 +110,7 @@ def analyze_game(
     name: str,
     simulations: int = 0,
     ply_limit: int = 512,
+    should_stop: Callable[[], bool] | None = None,
 ) -> GameAnalysis:
     """Analyse every position of the main line.
 
@@ -120,15 +121,24 @@ def analyze_game(
         simulations: of a tree search of each position, all positions together; 0: no search.
         ply_limit: the ply at which the network's games are drawn, as it sees how far that is; a
             longer game has a later one.
+        should_stop: asked about once a second whether the analysis is no longer wanted.
+
+    Raises:
+        KeiseiError: The game has no moves.
+        SearchStoppedError: `should_stop` has returned True.
     """
     if not record.moves:
         raise KeiseiError("there is no move in this game, so there is nothing to analyse")
-    positions = tuple(_analyses(record, predictor, simulations, ply_limit))
+    positions = tuple(_analyses(record, predictor, simulations, ply_limit, should_stop))
     return GameAnalysis(record, name, simulations, positions)
 
 
 def _analyses(
-    record: GameRecord, predictor: Predictor, simulations: int, ply_limit: int
+    record: GameRecord,
+    predictor: Predictor,
+    simulations: int,
+    ply_limit: int,
+    should_stop: Callable[[], bool] | None,
 ) -> Iterator[PositionAnalysis]:
     """Analyse the positions in order, the last one included.
 
@@ -145,7 +155,7 @@ def _analyses(
             if game.outcome() is not None:
                 break
             games.append(game.copy())
-        yield from _analyze_games(games, predictor, simulations)
+        yield from _analyze_games(games, predictor, simulations, should_stop)
         moves = moves[len(game.moves) :]
         if game.outcome() is None:
             return
@@ -156,7 +166,10 @@ def _analyses(
 
 
 def _analyze_games(
-    games: Sequence[ShogiGame], predictor: Predictor, simulations: int
+    games: Sequence[ShogiGame],
+    predictor: Predictor,
+    simulations: int,
+    should_stop: Callable[[], bool] | None,
 ) -> Iterator[PositionAnalysis]:
     """Analyse the positions that some games, all of the same rules, have reached."""
     env = VectorShogi.from_games(
@@ -167,7 +180,7 @@ def _analyze_games(
     mate_search = MateSearch(MATE_PLIES)
     if simulations:
         search = TreeSearch(predictor, simulations, mate_plies=MATE_PLIES)
-        result = search.search(env, np.arange(len(games)), np.random.default_rng(0))
+        result = search.search(env, np.arange(len(games)), should_stop=should_stop)
         best, visits = result.legal_indices, result.visits
         values = result.values.astype(np.float32)
         lines = result.lines

@@ -6,7 +6,7 @@
 from keisei.search.alphabeta import AlphaBeta
 from keisei.search.game_search import GameSearch
 from keisei.search.mates import MateRule, MateSearch
-from keisei.search.mcts import PrincipalVariation, SearchResult, TreeSearch
+from keisei.search.mcts import PrincipalVariation, SearchResult, SearchStoppedError, TreeSearch
 from keisei.search.tsume import MateSolver, MateStatus
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "MateStatus",
     "PrincipalVariation",
     "SearchResult",
+    "SearchStoppedError",
     "TreeSearch",
 ]

@@ -9,6 +9,7 @@ many simulations in one call: one of each tree, or several of the same tree, as 
 position at a time would take three times as long.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -235,6 +236,10 @@ class TreeBatch:
         return found
 
 
+class SearchStoppedError(Exception):
+    """A search was stopped before its end, by its `should_stop`."""
+
+
 class TreeSearch:
     """Searches many games, with the same number of simulations each."""
 
@@ -274,14 +279,23 @@ class TreeSearch:
         env: VectorShogi,
         games: npt.NDArray[np.int64],
         random: np.random.Generator | None = None,
+        *,
+        should_stop: Callable[[], bool] | None = None,
     ) -> SearchResult:
         """Search the `games` (indices ``[G]``) of an environment, which is not changed.
 
-        `random` draws the moves if there is a temperature.
+        Args:
+            env: the environment.
+            games: which of its games.
+            random: draws the moves if there is a temperature.
+            should_stop: asked between batches of simulations, which take about a second at most.
+
+        Raises:
+            SearchStoppedError: `should_stop` has returned True.
         """
         width = int(env.legal_counts[games].max())
         parts = [
-            self._search(env, games[start : start + self._most_games], width)
+            self._search(env, games[start : start + self._most_games], width, should_stop)
             for start in range(0, len(games), self._most_games)
         ]
         result = SearchResult(
@@ -297,7 +311,13 @@ class TreeSearch:
             result = result._replace(legal_indices=np.where(is_open, sampled, result.legal_indices))
         return result
 
-    def _search(self, env: VectorShogi, games: npt.NDArray[np.int64], width: int) -> SearchResult:
+    def _search(
+        self,
+        env: VectorShogi,
+        games: npt.NDArray[np.int64],
+        width: int,
+        should_stop: Callable[[], bool] | None,
+    ) -> SearchResult:
         positions, roots = env.observe(games), env.positions[games]
         counts = positions.legal_counts
         edges = MAX_LEGAL_MOVES + self.simulations * EDGES_PER_NODE
@@ -313,6 +333,8 @@ class TreeSearch:
             left[batch.trees.proven[:, ROOT] != UNPROVEN] = 0
             if not left.any():
                 break
+            if should_stop is not None and should_stop():
+                raise SearchStoppedError
             batch.make_room()
             batch.simulate(left)
         result = batch.results(np.ascontiguousarray(positions.legal_actions[:, :width]))

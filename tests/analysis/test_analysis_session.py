@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from threading import Event
 
 import pytest
 
@@ -178,6 +179,37 @@ def test_errors_are_told(session: AnalysisSession) -> None:
         time.sleep(0.005)
     assert "the cable is loose" in str(answers[1])
     broken.close()
+
+
+def test_reviews_can_be_stopped() -> None:
+    searching = Event()
+
+    class Slow(KnownPredictor):
+        def predict(self, positions: Positions) -> Prediction:
+            if len(self.batches) > 8:
+                searching.set()
+            time.sleep(0.001)
+            return super().predict(positions)
+
+    session = AnalysisSession(network(Slow()), megabytes=1)
+    answers: list[GameAnalysis | KeiseiError] = []
+    for _ in range(2):
+        session.review(short_game(), 30_000, answers.append)
+    assert searching.wait(120)
+    session.stop_reviews()
+    session.review(short_game(), 0, answers.append)
+    end = time.monotonic() + 20
+    while not answers and time.monotonic() < end:
+        time.sleep(0.005)
+    (answer,) = answers
+    assert isinstance(answer, GameAnalysis)
+    assert answer.simulations == 0, "the others are not answered"
+    searching.clear()
+    session.review(short_game(), 30_000, answers.append)
+    assert searching.wait(120)
+    session.close()
+    assert not session._thread.is_alive(), "it does not wait for the review"
+    assert len(answers) == 1
 
 
 def test_a_closed_session_has_no_thread() -> None:

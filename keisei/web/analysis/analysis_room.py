@@ -105,6 +105,9 @@ class AnalysisRoom:
 
     def open(self, tree: GameTree) -> None:
         """Show another game, from its start if it has moves."""
+        self.pending_depth = None
+        if self._session is not None:
+            self._session.stop_reviews()
         self._show_tree(tree)
         self._changed()
         self.start_review()

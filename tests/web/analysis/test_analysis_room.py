@@ -243,6 +243,30 @@ def test_a_review_that_was_broken_off_is_made_when_a_page_comes_back(room: Analy
     run(story())
 
 
+def test_reviews_of_the_game_before_are_dropped(room: AnalysisRoom) -> None:
+    def pending() -> int | None:
+        return room.pending_depth
+
+    async def story() -> None:
+        room.attach(lambda: None)
+        await until(lambda: room.review is not None and pending() is None)
+        for _ in range(16):
+            room.start_review(1 << 15)
+        room.open(GameTree.from_record(GameRecord.from_moves(["2g2f", "8c8d"])))
+        assert pending() == 256
+        await asyncio.wait_for(until(lambda: pending() is None), 20)  # not minutes
+        review = room.review
+        assert review is not None
+        assert (review.simulations, len(review.moves)) == (256, 2)
+        room.start_review(1 << 15)
+        room.open(GameTree())
+        assert room.review is None
+        assert pending() is None, "there is nothing to review"
+        await room.close()
+
+    run(story())
+
+
 def test_a_graph_is_drawn_in_linear_time(
     catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
