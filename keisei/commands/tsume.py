@@ -57,6 +57,8 @@ def tsume(
     """Solve a mate problem (tsume shogi), or generate some from games of self-play."""
     if sum((bool(sfen), generate is not None, browser)) != 1:
         raise KeiseiError("give a position to solve, or --generate NUMBER, or --browser")
+    if as_json and not sfen:
+        raise KeiseiError("--json prints the solution of a position; give one to solve")
     if browser:
         from keisei.web.server import require_installed
 

@@ -6,7 +6,7 @@ that shares the directory. The run looks for them once a second.
 
 import time
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Literal
 
 from keisei.errors import KeiseiError
 from keisei.run_files import HEARTBEAT, PAUSE, RESET
@@ -14,7 +14,6 @@ from keisei.runs.heartbeat import parse_heartbeat
 from keisei.system import FileAccessError, read_bytes
 
 RunCommand = Literal["pause", "resume", "reset"]
-RUN_COMMANDS: Final[tuple[RunCommand, ...]] = get_args(RunCommand)
 
 
 def is_paused(run_directory: Path) -> bool:

@@ -77,7 +77,7 @@ class RunOverview:
     """Time limit of the run in minutes; 0 for none."""
 
     activity: str = ""
-    """What a running run is doing, such as ``playing 40 %``."""
+    """Present phase of a running run, such as ``playing 40 %``."""
 
     notes: RunNotes = EMPTY_NOTES
     heartbeat: RunHeartbeat | None = None

@@ -54,7 +54,7 @@ class RunReader:
         self._problem = ""
         self._heartbeat: RunHeartbeat | None = None
         self.notes: RunNotes = EMPTY_NOTES
-        """What people wrote about the run."""
+        """Notes that people wrote about the run."""
 
         self._sample: RunRecord | None = None
         self._full = RunRecord()

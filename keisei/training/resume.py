@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class AtResume(StrEnum):
-    """What happens to a setting that is changed when a run is resumed."""
+    """Consequence of changing a setting when a run is resumed."""
 
     APPLIES = "applies"
     """It takes effect; the run continues as it is."""

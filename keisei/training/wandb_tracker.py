@@ -133,10 +133,14 @@ class WandbTracker(Callback):
         timeout = 0.0 if event.is_urgent else self._finish_timeout
         thread.join(timeout)
         if thread.is_alive():
+            problem = (
+                "was not waited for"
+                if event.is_urgent
+                else f"did not finish within the timeout of {timeout:g} s"
+            )
             logger.warning(
-                "Weights & Biases did not finish within the timeout of %g s; send what is missing "
-                "with: wandb sync %s",
-                timeout,
+                "Weights & Biases %s; send what is missing with: wandb sync %s",
+                problem,
                 Path(self._run.dir).parent,
             )
 

@@ -58,6 +58,8 @@ def test_problems_are_generated_from_records(tmp_path: Path) -> None:
         ([], "give a position to solve"),
         (["startpos", "--generate", "3"], "give a position to solve"),
         (["--generate", "3", "--max-plies", "4"], "3, 5, 7 or 9 plies"),
+        (["--generate", "3", "--json"], "--json prints the solution of a position"),
+        (["--browser", "--json"], "--json prints the solution of a position"),
         (["--generate", "3", "--games", "nowhere"], "no such file, folder or run"),
         (["--browser", "--problems", "nowhere.txt"], "cannot read nowhere.txt"),
     ],

@@ -189,7 +189,7 @@ def test_several_learners_reset_together(tmp_path: Path) -> None:
 
 
 def test_a_ray_worker_is_paused_and_reset_within_a_ply(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_actor, "PAUSE_INTERVAL", 0.01)
+    monkeypatch.setattr(ray_actor, "POLL_INTERVAL", 0.01)
     config = tiny_config("model.type=sparse")
     plan = GameShares(config, shares=1, ranks=Ranks()).next_plan(PoolSnapshots((), 0))
     worker = RayWorker(0, plan, plies=8)

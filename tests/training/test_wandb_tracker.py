@@ -162,8 +162,15 @@ def test_an_upload_is_given_up_in_the_end(tmp_path: Path) -> None:
     assert wandb.exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("is_urgent", "problem"),
+    [
+        (False, "did not finish within the timeout of 0.05 s;"),
+        (True, "Weights & Biases was not waited for;"),
+    ],
+)
 def test_the_end_waits_no_longer_than_the_time_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_urgent: bool, problem: str
 ) -> None:
     never = threading.Event()
 
@@ -174,9 +181,9 @@ def test_the_end_waits_no_longer_than_the_time_out(
     tracker = make_tracker(Hanging(tmp_path), tmp_path, timeout=0.05)
     tracker.on_training_start(fake_start(tmp_path, fake_config(), 0, 10))
     begun = time.monotonic()
-    tracker.on_training_end(TrainingEnd("finished", progress_at(1, 10)))
+    tracker.on_training_end(TrainingEnd("finished", progress_at(1, 10), is_urgent))
     assert time.monotonic() - begun < 5.0
-    assert "did not finish within the timeout of 0.05 s" in caplog.text
+    assert problem in caplog.text
     assert f"wandb sync {tmp_path / 'wandb' / 'run'}" in caplog.text
     never.set()
 

@@ -21,7 +21,7 @@ from keisei.selfplay.workers.worker import GamesPlan, SelfPlayWorker
 from keisei.system import resident_megabytes
 from keisei.timing import SectionTimer
 
-PAUSE_INTERVAL: Final = 0.1
+POLL_INTERVAL: Final = 0.1
 """Seconds between two looks of a paused worker whether it may continue."""
 
 
@@ -151,7 +151,7 @@ class RayWorker:
 
     def _before_ply(self) -> None:
         while self._is_paused and not self._must_reset:
-            time.sleep(PAUSE_INTERVAL)
+            time.sleep(POLL_INTERVAL)
         if self._must_reset:
             raise ResetError
         self._progress += 1

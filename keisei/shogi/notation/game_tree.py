@@ -183,7 +183,7 @@ class GameTree:
         for child in node.children:
             if child.move == played:
                 return child
-        _require_size(sum(1 for _ in self.nodes()))
+        _require_size(sum(1 for _ in self.nodes()))  # the root counts as the new move
         child = GameNode(played, node)
         node.children.append(child)
         return child
@@ -274,5 +274,5 @@ def _joined(first: str, second: str) -> str:
 
 
 def _require_size(moves: int) -> None:
-    if moves >= MAX_NODES:
+    if moves > MAX_NODES:
         raise KeiseiError(f"a game with variations has up to {MAX_NODES:,} moves here, not {moves}")

@@ -168,7 +168,8 @@ def test_a_tree_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeiseiError, match="up to 5 moves"):
         GameTree.from_record(read_kif(KIF))
     tree = GameTree()
-    tree.add_line(tree.root, ["7g7f", "3c3d", "2g2f", "8c8d"])
+    tree.add_line(tree.root, ["7g7f", "3c3d", "2g2f", "8c8d", "2f2e"])
+    assert len(GameTree.from_record(tree.record()).record().moves) == 5, "as many as are said"
     with pytest.raises(KeiseiError, match="up to 5 moves"):
         tree.add_move(tree.root, "2g2f")
     assert MAX_NODES > 1_000
