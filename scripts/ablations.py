@@ -27,7 +27,6 @@ from rich.progress import track
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.players.spec import make_player
-from keisei.runs.history import History
 
 BASE: Final = "nothing"
 OPPONENTS: Final = ("alphabeta:2", "alphabeta:3")
@@ -92,7 +91,6 @@ class Result(NamedTuple):
     variant: str
     seed: int
     plies: int
-    minutes: float
     scores: dict[str, float]
 
 
@@ -103,8 +101,8 @@ def read_results(path: Path) -> list[Result]:
     return [Result(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
 
 
-def train_variant(settings: Sequence[str], seed: int, plies: int, root: Path) -> tuple[Path, float]:
-    """Train a network; returns its run and the minutes that it took."""
+def train_variant(settings: Sequence[str], seed: int, plies: int, root: Path) -> Path:
+    """Train a network; returns its run."""
     options = (
         f"run.seed={seed}",
         f"run.total_timesteps={plies}",
@@ -124,8 +122,7 @@ def train_variant(settings: Sequence[str], seed: int, plies: int, root: Path) ->
     words = [word for option in options for word in ("--set", option)]
     command = [sys.executable, "-m", "keisei", "train", "--config", "quickstart", "--name", "run"]
     subprocess.run([*command, *words], check=True, capture_output=True)
-    run = root / "run"
-    return run, History.read(run).steps[-1].seconds / 60.0
+    return root / "run"
 
 
 def measure(run: Path, seed: int) -> dict[str, float]:
@@ -158,8 +155,8 @@ def train(
     missing = [(name, seed) for seed in range(seeds) for name in names if (name, seed) not in known]
     for name, seed in track(missing, "training", console=Console(stderr=True)):
         with tempfile.TemporaryDirectory() as directory:
-            run, minutes = train_variant(SPARSE[name], seed, plies, Path(directory))
-            result = Result(name, seed, plies, round(minutes, 2), measure(run, seed))
+            run = train_variant(SPARSE[name], seed, plies, Path(directory))
+            result = Result(name, seed, plies, measure(run, seed))
         with results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(result._asdict()) + "\n")
 
@@ -193,12 +190,12 @@ def means(results: Iterable[Result], opponent: str) -> dict[str, Mean]:
 def markdown(results: Sequence[Result]) -> str:
     """Return the table; differences from the unchanged recipe have 95 % intervals."""
     by_opponent = {opponent: means(results, opponent) for opponent in OPPONENTS}
-    heading = ["changed", "seeds", "CPU-minutes", *OPPONENTS, "difference", "verdict"]
+    heading = ["changed", "seeds", *OPPONENTS, "difference", "verdict"]
     rows = [heading, ["---"] * len(heading)]
     order = [name for name in SPARSE if name in by_opponent[OPPONENTS[0]]]
     for name in order:
         own = [result for result in results if result.variant == name]
-        cells = [name, str(len(own)), f"{statistics.fmean(r.minutes for r in own):.1f}"]
+        cells = [name, str(len(own))]
         cells += [f"{by_opponent[opponent][name].score:.1%}" for opponent in OPPONENTS]
         rows.append([*cells, *_difference(by_opponent, name)])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
