@@ -31,6 +31,8 @@ from keisei.players.spec import make_player
 BASE: Final = "nothing"
 OPPONENTS: Final = ("alphabeta:2", "alphabeta:3")
 GAMES: Final = 400
+MIN_SEEDS: Final = 3
+"""Seeds that a verdict needs."""
 
 SPARSE: Final = {
     BASE: (),
@@ -197,7 +199,8 @@ def markdown(results: Sequence[Result]) -> str:
         own = [result for result in results if result.variant == name]
         cells = [name, str(len(own))]
         cells += [f"{by_opponent[opponent][name].score:.1%}" for opponent in OPPONENTS]
-        rows.append([*cells, *_difference(by_opponent, name)])
+        difference, verdict = _difference(by_opponent, name)
+        rows.append([*cells, difference, verdict if len(own) >= MIN_SEEDS else ""])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
