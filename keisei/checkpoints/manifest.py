@@ -32,9 +32,9 @@ WEIGHTS: Final = {"model": "weights.safetensors", "ema": "ema.safetensors"}
 
 TENSOR_FILES: Final = (TENSORS, *WEIGHTS.values())
 
-MAX_HEADER: Final = 100_000_000
-"""Largest header of a file with tensors in bytes, as in safetensors itself; it names some million
-of them, of a thousand opponents with hundreds each."""
+MAX_HEADER: Final = 16 << 20
+"""Largest header of a file with tensors in bytes. It names more than 100,000 of them, of a thousand
+opponents with a hundred each; a stranger's file with many more would take seconds and gigabytes."""
 
 
 class FileRecord(BaseModel):

@@ -620,6 +620,16 @@ def test_tensors_are_not_read_before_their_header(tmp_path: Path) -> None:
         load_checkpoint(path)
 
 
+def test_hundreds_of_thousands_of_empty_tensors_are_refused(tmp_path: Path) -> None:
+    path = save(tmp_path, 1)
+    entry = '{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    header = "{" + ",".join(f'"{number}":{entry}' for number in range(300_000)) + "}"
+    data = len(header).to_bytes(8, "little") + header.encode()
+    rewrite(path, "state.safetensors", data)
+    with pytest.raises(CheckpointError, match=r"its header has .* bytes, at most 16,777,216 are"):
+        load_checkpoint(path)
+
+
 def test_a_huge_header_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = save(tmp_path, 1)
     name = "state.safetensors"
@@ -629,7 +639,7 @@ def test_a_huge_header_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (path / name).open("r+b") as file:
         file.write((1 << 30).to_bytes(8, "little"))
         file.truncate(2 << 30)
-    with pytest.raises(CheckpointError, match=r"its header has .* bytes, at most 100,000,000 are"):
+    with pytest.raises(CheckpointError, match=r"its header has .* bytes, at most 16,777,216 are"):
         load_checkpoint(path)
 
 
