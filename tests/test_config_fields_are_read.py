@@ -26,6 +26,9 @@ FIELDS = {
 DISPLAYS = ("keisei.config_schema", "keisei.display")
 """Modules that only validate or show a field: that is no effect."""
 
+VALIDATES = "_require_effect"
+"""Function of a start that only validates, in a module that does more."""
+
 FEATURES = (
     "selfplay.pool_share=0.5",
     "selfplay.shaping=0.1",
@@ -75,8 +78,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
     def record(section: Section, name: str) -> object:
         if name in type(section).__pydantic_fields__:
-            reader = sys._getframe(1).f_globals.get("__name__", "")
-            if reader.startswith("keisei.") and not reader.startswith(DISPLAYS):
+            frame = sys._getframe(1)
+            reader = frame.f_globals.get("__name__", "")
+            is_effect = reader.startswith("keisei.") and not reader.startswith(DISPLAYS)
+            if is_effect and frame.f_code.co_name != VALIDATES:
                 found.add(f"{SECTION_NAMES.get(type(section), 'config')}.{name}")
         return object.__getattribute__(section, name)
 

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -87,8 +86,8 @@ def test_a_run_stands_still_while_the_file_exists(
     with caplog.at_level(logging.INFO):
         assert trainer.run() == "finished"
     assert trainer.timestep == 192
-    # A step can be quicker than the interval between two checks: then the next one waits.
-    assert max(after - before for before, after in pairwise(callback.times)) >= PAUSED_SECONDS
+    # Steps take milliseconds; one of them may still end before the file is seen.
+    assert callback.times[-1] - callback.times[0] >= PAUSED_SECONDS
     assert trainer.progress.seconds <= time.monotonic() - start - PAUSED_SECONDS + 0.2, (
         "the pause does not count as training time"
     )
