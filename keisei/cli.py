@@ -38,11 +38,12 @@ from keisei.commands.train import train
 from keisei.commands.tsume import tsume
 from keisei.commands.usi import usi
 from keisei.errors import KeiseiError
+from keisei.system import MAX_NAME_SHOWN
 
 USER_ERROR = 2
 """Exit code for errors in the user's input or set-up."""
 
-_PIPE_IS_CLOSED = errno.EINVAL if sys.platform == "win32" else errno.EPIPE
+_NO_MEMORY = "there is not enough memory for this; smaller sizes or fewer games at a time need less"
 
 app = typer.Typer(
     help="Train a Shogi player by self-play, measure it and play against it.",
@@ -86,12 +87,36 @@ def main() -> None:
         _exit_with(str(error))
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            _exit_with(f"{str(error.filename)[:80]}...: {error.strerror}")
+            _exit_with(f"{str(error.filename)[:MAX_NAME_SHOWN]}...: {error.strerror}")
         # Errors of opening a file have a file name, those of writing to an open stream have none.
-        if error.filename is not None or error.errno not in (errno.ENOSPC, _PIPE_IS_CLOSED):
+        if error.filename is not None or error.errno not in (
+            errno.ENOSPC,
+            errno.EIO,
+            _closed_pipe(),
+        ):
             raise
         _discard_output()
         _exit_with(f"cannot write the output: {error.strerror}")
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        _exit_with(_NO_MEMORY)
+
+
+def _closed_pipe() -> int:
+    """Return the error of writing to a program that has ended."""
+    return errno.EINVAL if sys.platform == "win32" else errno.EPIPE
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether memory ran out, here or on a device; torch is not imported for that."""
+    if isinstance(error, MemoryError):
+        return True
+    if "torch" not in sys.modules:
+        return False
+    from keisei.network.towers.compilation import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 def _write_utf8() -> None:
@@ -107,9 +132,10 @@ def _write_utf8() -> None:
 def _exit_with(message: str) -> NoReturn:
     from rich.console import Console
 
-    Console(stderr=True).print(
-        f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True
-    )
+    with suppress(OSError):  # the terminal is closed
+        Console(stderr=True).print(
+            f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True
+        )
     sys.exit(USER_ERROR)
 
 

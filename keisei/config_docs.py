@@ -117,9 +117,13 @@ def _bounds(schema: Schema) -> str:
     return f" {', '.join(bounds)}" if bounds else ""
 
 
+SEPARATED_FROM: Final = 1000
+"""From this value on, whole numbers are written with separators."""
+
+
 def _number(value: float) -> str:
     """Return a bound as it is read best: ``0.5``, ``1_048_576``."""
-    return f"{value:g}" if value < 1000 else f"{int(value):_}"
+    return f"{value:g}" if value < SEPARATED_FROM else f"{int(value):_}"
 
 
 def _default(value: object) -> str:

@@ -30,6 +30,10 @@ MAX_PLIES_PER_UPDATE: Final = 1 << 30
 MAX_TOWER_WEIGHTS: Final = 1 << 29
 """Weights of a tower's blocks, 2 GiB."""
 
+MAX_TARGETS: Final = 16
+"""Moves of a search that the policy learns from: those with most visits, and some with few left
+out."""
+
 Positive = Annotated[int, Field(gt=0, le=MAX_COUNT)]
 NonNegative = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Threads = Annotated[int, Field(ge=0, le=1024)]
@@ -37,9 +41,6 @@ Games = Annotated[int, Field(gt=0, le=100_000)]
 Width = Annotated[int, Field(gt=0, le=4096)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 MATE_PLIES = (0, 1, 3, 5)
-MAX_TARGETS: Final = 16
-"""Moves of a search that the policy learns from: those with most visits, and some with few left
-out."""
 
 
 def _is_mate_length(plies: int) -> int:
@@ -204,7 +205,10 @@ class SelfPlayConfig(Section):
     )
     mate_plies: MatePlies = Field(
         3,
-        description="Mates of up to this many plies are played by rule, not learned; 0: off.",
+        description="Mates of up to this many plies are played by rule; 0: off.",
+    )
+    learn_mates: bool = Field(
+        False, description="The policy learns the mates that are played by rule, too."
     )
     simulations: Annotated[int, Field(ge=0, le=10_000)] = Field(
         0,
@@ -432,10 +436,10 @@ class EvaluationConfig(Section):
         description="More games are played until the Elo is known within this; 0: no Elo.",
     )
     final_within: Annotated[float, Field(ge=0.0)] = Field(
-        30.0, description="The same at the end of the run."
+        40.0, description="The same at the end of the run."
     )
     max_games: Games = Field(
-        1000, description="Games for the Elo beyond those against the opponents, at most."
+        5000, description="Games for the Elo beyond those against the opponents, at most."
     )
     ply_limit: Annotated[int, Field(gt=0, le=MAX_PLY_LIMIT)] = Field(
         512, description="Ply at which a game is a draw; wins take longer than in self-play."

@@ -1,11 +1,16 @@
 """Ctrl-C on the command line: no traceback, never lost, and the second one ends at once.
 
+`like_ctrl_c` does the same with the signals that job schedulers and closed terminals send.
+
 Imports next to nothing: Ctrl-C must be handled while the rest of the program is being imported.
 """
 
 import os
 import signal
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
@@ -64,6 +69,53 @@ class CtrlC:
 
         self._is_retry = True
         interrupt_main()
+
+
+@contextmanager
+def like_ctrl_c() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP do what Ctrl-C does, in this context or decorated function.
+
+    Only the first of them, which ends the program: a terminal that is closed may send SIGHUP twice.
+    It stays ignored where it is, as under ``nohup``.
+    """
+    was_sent = False
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        nonlocal was_sent
+        if was_sent:
+            return
+        was_sent = True
+        _discard_lost_output()
+        press = signal.getsignal(signal.SIGINT)
+        if callable(press):
+            press(signal.SIGINT, frame)
+        raise KeyboardInterrupt  # Ctrl-C itself is ignored, as in background jobs of scripts
+
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            try:
+                before[number] = signal.signal(number, handle)
+            except ValueError:  # another thread than the main one handles no signals
+                break
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if was_sent else handler)
+
+
+def _discard_lost_output() -> None:
+    """Discard what is written to a terminal that is closed, where writing is an error."""
+    for number in (1, 2):
+        try:
+            if stat.S_ISCHR(os.fstat(number).st_mode) and not os.isatty(number):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, number)
+                os.close(null)
+        except OSError:  # closed by whoever started the program
+            continue
 
 
 def _restore_terminal() -> None:

@@ -26,15 +26,15 @@ MAX_LEVEL: Final = 10
 DEFAULT_LEVEL: Final = 4
 
 LEVELS: Final = {
-    1: Level(0, 0.92, 0),
-    2: Level(0, 1.22, 0),
-    3: Level(0, 1.55, 0),
-    4: Level(0, 2.0, 0),
-    5: Level(0, 2.7, 0),
-    6: Level(0, 4.5, 0),
-    7: Level(0, 15.0, 3),
-    8: Level(16, 0.0, 3),
-    9: Level(56, 0.0, 3),
+    1: Level(0, 0.91, 0),
+    2: Level(0, 1.19, 0),
+    3: Level(0, 1.5, 0),
+    4: Level(0, 1.86, 0),
+    5: Level(0, 2.38, 0),
+    6: Level(0, 3.25, 0),
+    7: Level(0, 5.4, 0),
+    8: Level(0, 15.0, 3),
+    9: Level(17, 0.0, 3),
     10: Level(16_384, 0.0, 5),
 }
 """From 1 to 9 each scores 70 to 85 % against the one below, and 1 loses to `greedy`; 10 is all that

@@ -64,6 +64,7 @@ EVALUATION_PREFIX: Final = "eval/"
 ELO: Final = "eval/elo"
 ELO_LOW: Final = "eval/elo_low"
 ELO_HIGH: Final = "eval/elo_high"
+ELO_POSITION: Final = "eval/elo_position"
 VALUE_LOG_LOSS: Final = "eval/value_log_loss"
 
 OUTCOMES: Final = (BLACK_WINS, DRAWS, WHITE_WINS)
@@ -120,6 +121,7 @@ MEANINGS: Final[dict[str, str]] = {
     ELO: "Rating on the Elo scale.",
     ELO_LOW: "Lower end of the rating's 95 % interval.",
     ELO_HIGH: "Upper end of the rating's 95 % interval.",
+    ELO_POSITION: "0 on the scale; -1 below or 1 above, where only a bound is known.",
     VALUE_LOG_LOSS: "Log-loss of the network's expected scores in new games, in nats.",
     EVALUATION_PREFIX + "<opponent>/score": "Points per game; a draw counts 1/2.",
     EVALUATION_PREFIX + "<opponent>/low": "Lower end of the score's 95 % interval.",

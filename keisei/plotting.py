@@ -5,6 +5,7 @@ thread, without a screen, and beside figures of other code.
 """
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from matplotlib import rc_context
@@ -57,6 +58,34 @@ def count_plies(axes: "Axes") -> None:
 def name_plies(axes: "Axes") -> None:
     """Label the x axis as plies."""
     axes.set_xlabel("plies", fontsize=9, color=INK)
+
+
+def draw_ratings(
+    axes: "Axes", plies: Sequence[int], ratings: Sequence[tuple[float, float, float, str]]
+) -> None:
+    """Draw ratings over plies with their intervals as a band.
+
+    Args:
+        axes: what to draw on.
+        plies: the place of each rating.
+        ratings: (rating, low, high, position); where the position is ``above`` or ``below``, the
+            scale ends, and a triangle points from the bound to where the rating is.
+    """
+    elo, low, high, positions = zip(*ratings, strict=True)
+    if len(plies) == 1:  # a band would have no width
+        axes.vlines(plies, low, high, color=COLORS[0], linewidth=1.0)
+    axes.fill_between(plies, low, high, color=COLORS[0], alpha=0.2, linewidth=0)
+    axes.plot(plies, elo, color=COLORS[0], linewidth=1.8, marker="o", markersize=4)
+    for position, bounds, marker in (("above", low, "^"), ("below", high, "v")):
+        places = [place for place, found in enumerate(positions) if found == position]
+        if places:
+            axes.plot(
+                [plies[place] for place in places], [bounds[place] for place in places],
+                color=COLORS[1], linestyle="none", marker=marker, markersize=9,
+                label=f"{position} the scale",
+            )  # fmt: skip
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, loc="lower right", labelcolor=INK)
 
 
 def png(figure: Figure) -> bytes:

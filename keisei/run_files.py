@@ -1,6 +1,8 @@
 """Names of the files and directories of a training run."""
 
 import json
+import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -75,6 +77,15 @@ TENSORBOARD: Final = "tensorboard"
 WANDB_ID: Final = "wandb-id.txt"
 """Id of the run at Weights & Biases."""
 
+WANDB: Final = "wandb"
+"""Directory of Weights & Biases, which keeps links in it."""
+
+_FILES: Final = (
+    *(CONFIG, METRICS, LIVE, HEARTBEAT, LOCK, NOTES, LOG, STRENGTH, CALIBRATION, REPORT),
+    *(PAUSE, RESET, WANDB_ID),
+)
+"""What is a file and not a directory."""
+
 
 def run_places(path: Path) -> tuple[Path, ...]:
     """Return where a run may be that is given by its path, or by its name in `RUNS`."""
@@ -90,6 +101,40 @@ def find_run(path: Path) -> Path:
     raise KeiseiError(
         f"there is no run in {path}: a run's directory holds a {CONFIG}{similar_run(path)}"
     )
+
+
+def require_own_files(run_directory: Path) -> None:
+    """Raise `KeiseiError` if something in a run leads out of it, or would block.
+
+    A run that a stranger packed may hold links, through which training would append to files
+    elsewhere or replace them, and pipes, which never end. To be called before anything is written.
+    """
+    for name in _FILES:
+        if (run_directory / name).is_dir():
+            raise KeiseiError(f"{run_directory / name} is a directory, not a file: remove it")
+    for directory, folders, files in os.walk(run_directory):
+        for name in (*folders, *files):
+            require_own(Path(directory, name), run_directory)
+        if WANDB in folders:
+            folders.remove(WANDB)
+
+
+def require_own(path: Path, run_directory: Path) -> None:
+    """Raise `KeiseiError` if a file of a run leads out of it, or is neither a file nor a directory.
+
+    It may be missing.
+    """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(run_directory)):
+        raise KeiseiError(
+            f"{path} is a link that leads out of the run, which is only written in its own "
+            "directory: replace it by what it leads to, or remove it"
+        )
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise KeiseiError(f"{path} is not a regular file: remove it")
 
 
 def similar_run(path: Path, folder: Path | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The operating system: whole files, processes of our own, processors and memory.
+"""The operating system: whole files, processes of our own, the processors and memory they have.
 
 Imports neither torch nor numba: the command line needs this module before it needs those.
 """
@@ -21,7 +21,7 @@ from functools import partial
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, Final, Self
+from typing import Any, BinaryIO, Final, NamedTuple, Self
 
 from keisei.errors import KeiseiError
 
@@ -64,6 +64,10 @@ def open_regular(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+MAX_NAME_SHOWN: Final = 80
+"""Characters of a name that a message about too long a name shows."""
+
+
 def require_possible(path: Path) -> None:
     """Raise `FileAccessError` for a name that no file can have: one that is too long, usually."""
     try:
@@ -75,7 +79,7 @@ def require_possible(path: Path) -> None:
 
 def _shortened(path: Path) -> str:
     name = str(path)
-    return name if len(name) <= 80 else f"{name[:80]}..."
+    return name if len(name) <= MAX_NAME_SHOWN else f"{name[:MAX_NAME_SHOWN]}..."
 
 
 def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -168,6 +172,39 @@ def module_environment(**changes: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         **changes,
     }
+
+
+class ModuleResult(NamedTuple):
+    """What a ``python -m ...`` process has left."""
+
+    output: str
+    failure: str
+    """Why it failed, in one line; empty if it did not."""
+
+
+def run_module(*arguments: str, timeout: float) -> ModuleResult:
+    """Run ``python -m ARGUMENTS`` of this copy of the package; it may crash or hang.
+
+    It is ended after `timeout` seconds.
+    """
+    try:
+        result = subprocess.run(
+            (sys.executable, "-m", *arguments),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=module_environment(),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return ModuleResult("", f"no result after {timeout:g} s")
+    failure = ""
+    if result.returncode < 0:
+        failure = f"ended by {ended_by(result.returncode)}"
+    elif result.returncode > 0:
+        lines = result.stderr.strip().splitlines()
+        failure = lines[-1] if lines else f"exit code {result.returncode}"
+    return ModuleResult(result.stdout, failure)
 
 
 def in_own_group(*, low_priority: bool = False) -> dict[str, Any]:
@@ -384,76 +421,16 @@ def resident_megabytes() -> float:
     return float(psutil.Process().memory_info().rss) / (1 << 20)
 
 
+def physical_memory() -> int:
+    """Return the memory of this machine in bytes."""
+    import psutil
+
+    return int(psutil.virtual_memory().total)
+
+
 def free_memory_share() -> float:
     """Return the share of this machine's memory that is available, 0 to 1."""
     import psutil
 
     memory = psutil.virtual_memory()
     return float(memory.available) / float(memory.total)
-
-
-class UsageMeter:
-    """Measures how busy this machine is with a run: processors, memory and GPU."""
-
-    MIN_INTERVAL: Final = 1.0
-    """Seconds between two measurements: looking at all child processes takes milliseconds."""
-
-    def __init__(self) -> None:
-        self._cpu_seconds: dict[int, float] = {}
-        self._measured = time.monotonic()
-        self._shares: dict[str, float] = {}
-        self._read_cpu_seconds()
-
-    def shares(self) -> dict[str, float]:
-        """Return shares from 0 to 1, by name.
-
-        ``cpu``: processor time of this process and its children since the last call, of all
-        processors it may use; ``memory``: memory in use on this machine; ``gpu``: time in which the
-        GPU was busy, where one is in use and its driver tells.
-        """
-        import psutil
-
-        now = time.monotonic()
-        if now - self._measured < self.MIN_INTERVAL:
-            return dict(self._shares)
-        spent = self._read_cpu_seconds()
-        self._shares = {
-            "cpu": min(1.0, spent / (now - self._measured) / usable_cpus()),
-            "memory": float(psutil.virtual_memory().percent) / 100.0,
-        }
-        if (busy := _gpu_share()) is not None:
-            self._shares["gpu"] = busy
-        self._measured = now
-        return dict(self._shares)
-
-    def _read_cpu_seconds(self) -> float:
-        """Return the processor time since the last call; new processes count from their start."""
-        import psutil
-
-        seconds: dict[int, float] = {}
-        own = psutil.Process()
-        for process in (own, *own.children(recursive=True)):
-            with suppress(psutil.Error):  # it may have ended
-                times = process.cpu_times()
-                seconds[process.pid] = times.user + times.system
-        before, self._cpu_seconds = self._cpu_seconds, seconds
-        return sum(max(0.0, spent - before.get(pid, 0.0)) for pid, spent in seconds.items())
-
-
-def _gpu_share() -> float | None:
-    """Return the share of the time in which the GPU was busy; None if that is not known."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return None
-    try:
-        return float(torch.cuda.utilization()) / 100.0
-    except Exception:  # noqa: BLE001 - needs a package of the driver, which fails in its own ways
-        return None
-
-
-def video_megabytes() -> float | None:
-    """Return the peak GPU memory of this process's tensors in MiB; None if no GPU is in use."""
-    torch = sys.modules.get("torch")  # without torch there are no tensors
-    if torch is None or not torch.cuda.is_initialized():
-        return None
-    return float(torch.cuda.max_memory_allocated()) / (1 << 20)

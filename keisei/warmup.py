@@ -25,6 +25,7 @@ from keisei.network.sparse.gradient import (
     add_gradient,
     zeros_like,
 )
+from keisei.network.sparse.row_store import NOTHING_KEPT
 from keisei.network.sparse.sparse_network import SparseNetwork
 from keisei.search.alphabeta import AlphaBeta
 from keisei.search.game_search import GameSearch
@@ -182,6 +183,7 @@ def _sparse_gradient() -> None:
             target_actions=np.zeros((1, 0), np.uint16),
             target_probs=np.zeros((1, 0), np.float32),
             plugins=network.plugin_rows(env.observe()),
+            kept=NOTHING_KEPT,
         ),
         LossSettings(0.2, 3.0, 1.0, 1.0, 0.0, 0.0, 0.0),
         0,

@@ -1,12 +1,16 @@
 """Calibrate the rating scale: games between its references, and the ratings that follow.
 
     python scripts/calibrate.py references --store games.sqlite3 --output ratings-1.json
+    python scripts/calibrate.py refit games.sqlite3 --output ratings-1.json
     python scripts/calibrate.py compare ONE.json OTHER.json
+    python scripts/calibrate.py halves PLAYER ...
     python scripts/calibrate.py engines ratings-1.json --store engines.sqlite3
 
 ``references`` plays in rounds: after each, the ratings are computed, and every two references that
 are near each other by them play until they have met often enough. It can be interrupted and
-continued. ``compare`` checks a second calibration, with other seeds, against the first.
+continued. ``refit`` computes the ratings from games that were played before. ``compare`` checks a
+second calibration, with other seeds, against the first. ``halves`` places players by every other
+reference, and by those in between: do the two ratings agree?
 ``engines`` rates the programs of others that are installed (Debian: ``apt install fairy-stockfish
 gnushogi gpsshogi``) on a finished scale and adds them to its file.
 """
@@ -14,7 +18,7 @@ gnushogi gpsshogi``) on a finished scale and adds them to its file.
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import pairwise
@@ -32,6 +36,7 @@ from keisei.errors import KeiseiError
 from keisei.evaluation import ZERO_PLAYER
 from keisei.evaluation.ladder import Pair, play_missing
 from keisei.evaluation.match import MatchSettings, play_match
+from keisei.evaluation.placing import PlacingSettings, place_player
 from keisei.evaluation.ratings import (
     Z_95,
     PairResult,
@@ -41,7 +46,7 @@ from keisei.evaluation.ratings import (
     rate,
 )
 from keisei.evaluation.results import Conditions, ResultStore, score_of
-from keisei.evaluation.scale import RatedEngine, Scale
+from keisei.evaluation.scale import RatedEngine, Scale, current_scale
 from keisei.evaluation.score import expected_score
 from keisei.formats import new_table
 from keisei.players.player import Player
@@ -49,18 +54,38 @@ from keisei.players.spec import make_player
 from keisei.system import write_atomically
 from keisei.usi.client import UsiEngineError
 
+
+def _weak(name: str, temperature: int) -> str:
+    """Return the spec of a frozen network whose policy is flat and that overlooks mates."""
+    return f"frozen:{name},temperature={temperature},mate=0"
+
+
 REFERENCES: Final = (
     "random",
-    *(f"greedy,random=0.{tenths}" for tenths in (9, 8, 7, 6, 5, 4, 3)),
+    *(f"greedy,random=0.{tenths}" for tenths in (9, 8, 7)),
+    _weak("8m", 12),
+    *(f"greedy,random=0.{tenths}" for tenths in (6, 5, 4)),
+    _weak("8m", 9),
+    "greedy,random=0.3",
     "frozen:250k",
     "greedy,random=0.2",
+    _weak("8m", 7),
     "greedy,random=0.1",
     "greedy",
+    _weak("8m", 6),
     "alphabeta:1",
-    *(f"alphabeta:2,random=0.{tenths}" for tenths in (5, 4, 3, 2, 1)),
+    _weak("1m", 5),
+    "alphabeta:2,random=0.5",
+    _weak("8m", 5),
+    *(f"alphabeta:2,random=0.{tenths}" for tenths in (4, 3)),
+    _weak("8m", 4),
+    *(f"alphabeta:2,random=0.{tenths}" for tenths in (2, 1)),
     "alphabeta:2",
-    *(f"alphabeta:3,random=0.{tenths}" for tenths in (3, 2, 1)),
+    "alphabeta:3,random=0.3",
+    _weak("8m", 3),
+    *(f"alphabeta:3,random=0.{tenths}" for tenths in (2, 1)),
     "frozen:500k",
+    _weak("8m", 2),
     "frozen:1m",
     "alphabeta:3",
     "frozen:1m:search=8",
@@ -82,10 +107,10 @@ REFERENCES: Final = (
     "frozen:8m:search=192",
     "frozen:8m:search=256",
     "frozen:8m:search=512",
-    "frozen:8m:search=1024",
 )
 """Players that define the scale, roughly from the weakest to the strongest: bots, and networks of
-several ages by their policy and by searches."""
+several ages by flat policies, by their own, and by searches. Each stretch has players of two kinds,
+so that a rating says how players do against both."""
 
 FIRST_GAMES: Final = 24
 """Games of neighbours in `REFERENCES`, and of the next but one, before there are ratings."""
@@ -102,10 +127,13 @@ FIT_ROUNDS: Final = 4
 PARTNERS: Final = 4
 """References above it that each one plays at least, however far they are."""
 
-ROUND_SECONDS: Final = 60.0
+ROUND_SECONDS: Final = 20.0
 """Seconds for the games of one pair: slow players play fewer, but `MIN_GAMES` at least."""
 
-MIN_GAMES: Final = 100
+MIN_GAMES: Final = 24
+MAX_CHUNK: Final = 400
+"""Games that are played side by side: the more, the less time goes into Python."""
+
 TIMED_GAMES: Final = 4
 
 app = typer.Typer(add_completion=False)
@@ -121,25 +149,33 @@ class Candidate(NamedTuple):
     """Seconds of one core that its moves take in a game."""
 
 
-def open_candidates(stack: ExitStack, specs: Iterable[str]) -> list[Candidate]:
-    """Make the players and measure their speed."""
+def open_candidates(
+    stack: ExitStack, specs: Iterable[str], seconds: Mapping[str, float] | None = None
+) -> list[Candidate]:
+    """Make the players and measure their speed, unless their `seconds` are known by identity."""
     found = []
     for spec in specs:
         player = stack.enter_context(closing(make_player(spec)))
-        alone = stack.enter_context(closing(make_player(spec, threads=1)))
-        settings = MatchSettings(games=TIMED_GAMES, seed=0, ply_limit=100)
-        play_match(alone, alone, settings)  # compiles
-        start = time.process_time()
-        play_match(alone, alone, settings)
-        seconds = (time.process_time() - start) / TIMED_GAMES / 2
-        found.append(Candidate(spec, player, float(f"{seconds:.2g}")))
+        known = (seconds or {}).get(player.identity)
+        found.append(Candidate(spec, player, measure_seconds(spec) if known is None else known))
     return found
 
 
-def games_of(pair: tuple[Candidate, Candidate], games: int) -> int:
-    """Return how many games a pair plays: as many as asked for, unless they are slow."""
-    seconds = sum(candidate.seconds for candidate in pair)
-    return min(games, max(MIN_GAMES, int(ROUND_SECONDS / max(seconds, 1e-6)) // 2 * 2))
+def measure_seconds(spec: str) -> float:
+    """Return the seconds of one core that a player's moves take in a game."""
+    settings = MatchSettings(games=TIMED_GAMES, seed=0, ply_limit=100)
+    with closing(make_player(spec, threads=1)) as player:
+        play_match(player, player, settings)  # compiles
+        start = time.process_time()
+        play_match(player, player, settings)
+        seconds = (time.process_time() - start) / TIMED_GAMES / 2
+    return float(f"{seconds:.2g}")
+
+
+def games_of(pair: tuple[Candidate, Candidate], games: int, seconds: float = ROUND_SECONDS) -> int:
+    """Return how many games a pair plays: as many as asked for, unless they take too long."""
+    of_a_game = sum(candidate.seconds for candidate in pair)
+    return min(games, max(MIN_GAMES, int(seconds / max(of_a_game, 1e-6)) // 2 * 2))
 
 
 def near_pairs(order: Sequence[str], ratings: Ratings) -> set[frozenset[str]]:
@@ -158,6 +194,9 @@ def references(
     store: Annotated[Path, typer.Option(help="Result store of the games.")],
     output: Annotated[Path, typer.Option(help="File of ratings to write.")],
     games: Annotated[int, typer.Option(min=2, help="Games of each pair that is near.")] = 400,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, help="Seconds for the games of slow pairs.")
+    ] = ROUND_SECONDS,
     seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 0,
     version: Annotated[int, typer.Option(min=1, help="Version of the scale.")] = 1,
 ) -> None:
@@ -168,7 +207,7 @@ def references(
         candidates = open_candidates(stack, REFERENCES)
         by_name = {candidate.player.identity: candidate for candidate in candidates}
         start = [*pairwise(candidates), *zip(candidates, candidates[2:], strict=False)]
-        _play(results, start, settings, FIRST_GAMES, bar, task)
+        _play(results, start, settings, FIRST_GAMES, seconds, bar, task)
         while True:
             found = results.results(Conditions.of(settings), by_name)
             ratings = rate(found, fixed={ZERO_PLAYER: 0.0})
@@ -177,15 +216,58 @@ def references(
                 (by_name[one], by_name[other])
                 for one, other in (sorted(pair) for pair in near_pairs(order, ratings))
             ]
-            if not _play(results, pairs, settings, games, bar, task):
+            if not _play(results, pairs, settings, games, seconds, bar, task):
                 break
-    ratings, counted = fit(found)
+    write_scale(found, candidates, output, conditions=Conditions.of(settings), version=version)
+
+
+@app.command()
+def refit(
+    store: Annotated[Path, typer.Argument(help="Result store of the games.")],
+    output: Annotated[Path, typer.Option(help="File of ratings to write.")],
+    seconds_of: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of ratings whose seconds of each player are taken; else they are measured."
+        ),
+    ] = None,
+    version: Annotated[int, typer.Option(min=1, help="Version of the scale.")] = 1,
+) -> None:
+    """Write the ratings that follow from kept games, without playing."""
+    seconds = (
+        {r.identity: r.seconds for r in Scale.read(seconds_of).references} if seconds_of else {}
+    )
+    conditions = Conditions.of(MatchSettings(games=2))
+    with ResultStore(store) as results, ExitStack() as stack:
+        played = {player.identity for player in results.players(conditions)}
+        specs = []
+        for spec in REFERENCES:
+            with closing(make_player(spec, threads=1)) as player:
+                if player.identity in played:
+                    specs.append(spec)
+                else:
+                    console.print(f"left out: {spec}, it has no games")
+        candidates = open_candidates(stack, specs, seconds)
+        found = results.results(conditions, {one.player.identity for one in candidates})
+        write_scale(found, candidates, output, conditions=conditions, version=version)
+
+
+def write_scale(
+    results: Sequence[PairResult],
+    candidates: Sequence[Candidate],
+    output: Path,
+    *,
+    conditions: Conditions,
+    version: int,
+) -> None:
+    """Write and print the scale that follows from results."""
+    ratings, counted = fit(results)
     scale = Scale.of(
         ratings,
         tuple(counted),
-        specs={name: candidate.spec for name, candidate in by_name.items()},
-        seconds={name: candidate.seconds for name, candidate in by_name.items()},
-        conditions=Conditions.of(settings),
+        specs={candidate.player.identity: candidate.spec for candidate in candidates},
+        seconds={candidate.player.identity: candidate.seconds for candidate in candidates},
+        conditions=conditions,
         keisei=__version__,
         version=version,
     )
@@ -202,14 +284,24 @@ def fit(results: Sequence[PairResult]) -> tuple[Ratings, list[PairResult]]:
     ratings = rate(results, fixed={ZERO_PLAYER: 0.0})
     counted = list(results)
     for _ in range(FIT_ROUNDS):
-        counted = [
-            result
-            for result in results
-            if abs(ratings.rating(result.black) - ratings.rating(result.white)) <= COUNTED
-        ]
+        counted = near_results(results, ratings)
         deviation = fit_pair_deviation(counted, fixed={ZERO_PLAYER: 0.0})
         ratings = rate(counted, fixed={ZERO_PLAYER: 0.0}, pair_deviation=deviation)
     return ratings, counted
+
+
+def near_results(results: Sequence[PairResult], ratings: Ratings) -> list[PairResult]:
+    """Return the results of players near each other, and all of players who are near none."""
+
+    def gap(result: PairResult) -> float:
+        return abs(ratings.rating(result.black) - ratings.rating(result.white))
+
+    near = {name for r in results if gap(r) <= COUNTED for name in (r.black, r.white)}
+    return [
+        result
+        for result in results
+        if gap(result) <= COUNTED or not near.issuperset((result.black, result.white))
+    ]
 
 
 def _play(
@@ -217,6 +309,7 @@ def _play(
     pairs: Sequence[tuple[Candidate, Candidate]],
     settings: MatchSettings,
     games: int,
+    seconds: float,
     bar: Progress,
     task: TaskID,
 ) -> int:
@@ -224,11 +317,12 @@ def _play(
     played = 0
     for pair in sorted(pairs, key=lambda pair: sum(candidate.seconds for candidate in pair)):
         players: Pair = (pair[0].player, pair[1].player)
-        wanted = replace(settings, games=games_of(pair, games))
+        wanted = replace(settings, games=games_of(pair, games, seconds))
         played += play_missing(
             store,
             [players],
             wanted,
+            chunk=MAX_CHUNK,
             on_games=lambda now: show_ladder_progress(bar, task, now),
         )
     return played
@@ -265,8 +359,7 @@ def print_scale(scale: Scale, ratings: Ratings) -> None:
         f"{sum(r.games for r in scale.results):,} games; first move {ratings.first_move:+.0f}; "
         f"pairs deviate by {ratings.pair_deviation:.0f} points (standard deviation). The largest:"
     )
-    largest = sorted(ratings.deviations.items(), key=lambda item: -abs(item[1]))[:8]
-    for (one, other), points in largest:
+    for one, other, points in scale.file.deviations[:8]:
         share = score_of(scale.results, one, other).score
         expected = expected_score(ratings.rating(one) - ratings.rating(other))
         console.print(
@@ -276,26 +369,71 @@ def print_scale(scale: Scale, ratings: Ratings) -> None:
 
 @app.command()
 def compare(one: Path, other: Path) -> None:
-    """Compare two calibrations with different seeds: do they agree within their errors?"""
+    """Compare two calibrations with different seeds: do they agree within their errors?
+
+    Errors of the ratings include that pairs deviate, which both calibrations share if the same
+    pairs met. The last columns leave that out: ratings as if no pair deviated, whose errors are
+    those of sampling alone.
+    """
     first, second = Scale.read(one), Scale.read(other)
+    pure = [rate(scale.results, fixed={ZERO_PLAYER: 0.0}) for scale in (first, second)]
     table = new_table("two calibrations")
-    for heading in ("player", "Elo", "Elo again", "difference", "in deviations"):
+    for heading in ("player", "Elo", "Elo again", "difference", "in deviations",
+                    "by games alone", "in sampling errors"):  # fmt: skip
         table.add_column(heading, justify="left" if heading == "player" else "right")
-    distances = []
+    distances, sampled = [], []
     for reference in first.references:
-        again = next(r for r in second.references if r.identity == reference.identity)
+        name = reference.identity
+        again = next(r for r in second.references if r.identity == name)
         gap = again.rating - reference.rating
-        error = float(np.hypot(reference.error, again.error))
-        distances.append(abs(gap) / error if error else 0.0)
+        sampled_gap = pure[1].rating(name) - pure[0].rating(name)
+        distances.append(_distance(gap, reference.error, again.error))
+        sampled.append(_distance(sampled_gap, pure[0].error(name), pure[1].error(name)))
         table.add_row(
             reference.spec, f"{reference.rating:.0f}", f"{again.rating:.0f}", f"{gap:+.0f}",
-            f"{distances[-1]:.1f}",
+            f"{distances[-1]:.1f}", f"{sampled_gap:+.0f}", f"{sampled[-1]:.1f}",
         )  # fmt: skip
     console.print(table)
+    _print_distances("standard deviations", distances)
+    _print_distances("sampling errors", sampled)
+
+
+def _distance(gap: float, one: float, other: float) -> float:
+    """Return a difference in units of its error, from those of both; 0 for fixed ratings."""
+    error = float(np.hypot(one, other))
+    return abs(gap) / error if error else 0.0
+
+
+def _print_distances(unit: str, distances: Sequence[float]) -> None:
+    """Print the largest distance, and how many are within the 95 % interval but for `random`."""
     console.print(
-        f"largest distance {max(distances):.1f} standard deviations, "
+        f"largest distance {max(distances):.1f} {unit}, "
         f"{np.mean(np.array(distances[1:]) < Z_95):.0%} within 1.96"
     )
+
+
+@app.command()
+def halves(
+    players: Annotated[list[str], typer.Argument(help="Player specs, not of references.")],
+    within: Annotated[float, typer.Option(min=1.0, help="Half of the interval.")] = 50.0,
+    max_games: Annotated[int, typer.Option(min=2, help="Games of each half.")] = 4_000,
+) -> None:
+    """Place players by two disjoint halves of the references."""
+    scale = current_scale()
+    settings = PlacingSettings(within=within, max_games=max_games)
+    for spec in players:
+        with closing(make_player(spec)) as player:
+            one, other = (
+                place_player(
+                    player, scale, settings, references=scale.references[half::2]
+                ).placement
+                for half in (0, 1)
+            )
+        error = float(np.hypot(one.error, other.error)) / Z_95
+        typer.echo(
+            f"{spec}: {one}, {one.games:,} games; {other}, {other.games:,} games: "
+            f"{abs(one.rating - other.rating) / error:.1f} standard deviations apart"
+        )
 
 
 # ---- engines ----

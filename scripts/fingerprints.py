@@ -163,13 +163,13 @@ def usi(work: Path) -> object:
 def onnx(work: Path) -> object:
     """What an exported network answers to fixed planes."""
     import numpy as np
-    import onnxruntime
+    import onnxruntime  # type: ignore[import-untyped]
 
     file = work / "single.onnx"
     keisei("export", str(_train(work, "single")), "--output", str(file))
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     random = np.random.default_rng(0)
-    inputs = {}
+    inputs: dict[str, np.ndarray] = {}
     for node in session.get_inputs():
         shape = [size if isinstance(size, int) else 4 for size in node.shape]
         if "int" in node.type:

@@ -48,7 +48,8 @@ ONLOOKERS: Final = (
 
 TINY_RUN: Final = (
     "run.total_timesteps=64", "env.num_games=8", "selfplay.rollout_plies=8", "env.ply_limit=20",
-    "evaluation.interval=0", "evaluation.final_games=1", "evaluation.background=off",
+    "evaluation.interval=0", "evaluation.final_games=1", "evaluation.final_within=0",
+    "evaluation.background=off",
     "evaluation.ply_limit=20", "evaluation.opponents=[random]", "device.threads=1",
     "model.tower_width=8", "logging.display=plain",
 )  # fmt: skip
@@ -208,8 +209,8 @@ def trace_train() -> Tracer:
     tracer = Tracer(leave_out=("keisei.shogi.", *ONLOOKERS))
     original = Trainer.train_step
 
-    def train_step(trainer: Trainer) -> None:
-        original(trainer)
+    def train_step(self: Trainer) -> None:
+        original(self)
         sys.setprofile(None)  # what follows is not traced
 
     with tempfile.TemporaryDirectory() as root:

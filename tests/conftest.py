@@ -5,6 +5,8 @@ import signal
 import pytest
 from hypothesis import settings
 
+from tests.soak.summary import note_outcome
+
 # The first example of a test may compile a kernel, and the machine may be busy: time is no verdict.
 settings.register_profile("keisei", deadline=None)
 settings.load_profile("keisei")
@@ -13,6 +15,15 @@ settings.load_profile("keisei")
 # it: tests of Ctrl-C would wait in vain.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep how the soak tests ended; of the processes of xdist, only the one that ran a test."""
+    if "soak" not in report.keywords or hasattr(report, "node"):
+        return
+    if report.when == "call" or report.outcome != "passed":  # also what failed before or after
+        test = report.nodeid.partition("[")[0].removeprefix("tests/")
+        note_outcome(test, report.outcome, report.duration)
 
 
 @pytest.fixture(params=["resnet", "sparse"])

@@ -35,10 +35,14 @@ def write_results(path: Path, scores: dict[str, tuple[float, ...]]) -> Path:
 
 
 def test_each_variant_changes_the_recipe(script: ModuleType) -> None:
-    recipe = load_config("quickstart")
-    changed = [load_config("quickstart", overrides=list(v)) for v in script.SPARSE.values()]
-    assert changed[0] == recipe
-    assert all(config != recipe for config in changed[1:])
+    for family in script.FAMILIES.values():
+        recipe = load_config("quickstart", overrides=list(family.settings))
+        changed = [
+            load_config("quickstart", overrides=[*family.settings, *variant])
+            for variant in family.variants.values()
+        ]
+        assert changed[0] == recipe
+        assert all(config != recipe for config in changed[1:])
 
 
 def test_only_clear_differences_have_a_verdict(script: ModuleType, tmp_path: Path) -> None:
@@ -57,6 +61,7 @@ def test_only_clear_differences_have_a_verdict(script: ModuleType, tmp_path: Pat
     assert rows["no threats"][5].strip().startswith("-10.0 ±")
     verdicts = {name: rows[name][6].strip() for name in ("no threats", "context 64", "two epochs")}
     assert verdicts == {"no threats": "worse", "context 64": "", "two epochs": "better"}
+    assert "hidden 64" not in rows, "without results there is no row"
 
 
 def _cells(line: str) -> list[str]:
@@ -74,12 +79,23 @@ def test_what_is_in_the_file_is_not_trained_again(
         return root
 
     monkeypatch.setattr(script, "train_variant", train_variant)
-    monkeypatch.setattr(script, "measure", lambda run, seed: {"alphabeta:2": 0.5, "alphabeta:3": 0})
+    monkeypatch.setattr(script, "measure", lambda *_: {"alphabeta:2": 0.5, "alphabeta:3": 0})
     options = [str(results), "--seeds", "2", "--only", "nothing", "--only", "two epochs"]
     outcome = CliRunner().invoke(script.app, ["train", *options], catch_exceptions=False)
     assert outcome.exit_code == 0
     assert trained == [(("ppo.epochs=2",), 0), ((), 1), (("ppo.epochs=2",), 1)]
     assert len(script.read_results(results)) == 4
+    trained.clear()
+    for part in ("2/2", "1/2"):
+        half = [*options, "--seeds", "3", "--part", part]
+        assert CliRunner().invoke(script.app, ["train", *half]).exit_code == 0
+    assert sorted(trained) == [((), 2), (("ppo.epochs=2",), 2)], "each by one of the two"
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "2", "a/b"])
+def test_a_part_that_is_none_is_refused(script: ModuleType, tmp_path: Path, part: str) -> None:
+    with pytest.raises(KeiseiError, match="it must be like 1/2"):
+        script.train(tmp_path / "results.jsonl", part=part)
 
 
 def test_an_unknown_variant_is_named(script: ModuleType, tmp_path: Path) -> None:

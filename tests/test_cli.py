@@ -92,6 +92,25 @@ def test_user_errors_are_one_line_without_traceback(
     assert capsys.readouterr().err == "error: no such file: [bold]games.kif\n"
 
 
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you")],
+    ids=["of Python", "of torch"],
+)
+def test_too_little_memory_is_one_line(
+    error: Exception,
+    run_main_with: Callable[[BaseException], object],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Before, it was a traceback."""
+    if not isinstance(error, MemoryError):
+        pytest.importorskip("torch")
+    assert run_main_with(error) == cli.USER_ERROR
+    printed = capsys.readouterr().err
+    assert printed.startswith("error: there is not enough memory")
+    assert printed.count("\n") == 1
+
+
 def test_interrupt_exits_like_a_shell_command(
     run_main_with: Callable[[BaseException], object],
 ) -> None:
@@ -103,6 +122,8 @@ def test_programming_errors_are_not_hidden(
 ) -> None:
     with pytest.raises(ZeroDivisionError):
         run_main_with(ZeroDivisionError())
+    with pytest.raises(RuntimeError):
+        run_main_with(RuntimeError("a bug"))
 
 
 def test_kanji_can_be_redirected_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +234,11 @@ LONG_NAME = "x" * 300
         ["train", "--config", LONG_NAME],
         ["train", "--name", LONG_NAME, "--set", "run.root=RUNS"],
         ["train", "--set", f"run.start_from={LONG_NAME}", "--set", "run.root=RUNS"],
+        ["control", LONG_NAME, "pause"],
         ["play", LONG_NAME, "--terminal"],
+        ["play", "--runs", LONG_NAME, "--no-browser"],
+        ["play", "--games", LONG_NAME, "--no-browser"],
+        ["models", LONG_NAME],
         ["usi", LONG_NAME],
         ["dashboard", LONG_NAME, "--no-browser"],
         ["runs", LONG_NAME],
@@ -229,8 +254,12 @@ LONG_NAME = "x" * 300
         ["bench", LONG_NAME],
         ["show", "--svg", f"{LONG_NAME}.svg"],
         ["convert", f"{LONG_NAME}.kif", "game.csa"],
+        ["convert", "game.kif", f"{LONG_NAME}.csa"],
         ["annotate", f"{LONG_NAME}.kif", "--model", "builtin"],
+        ["tsume", "--generate", "1", "--games", LONG_NAME],
+        ["tsume", "--browser", "--problems", LONG_NAME],
         ["benchmark", "curve", LONG_NAME],
+        ["benchmark", "strength", "--config", LONG_NAME],
     ],
     ids=lambda arguments: " ".join(arguments).replace(LONG_NAME, "NAME"),
 )
@@ -241,6 +270,7 @@ def test_names_that_are_too_long_are_one_line(
     tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("game.kif").write_text("手合割：平手\n   1 ７六歩(77)\n", encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["keisei", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()

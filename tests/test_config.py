@@ -1,5 +1,6 @@
 """The configuration: merged in one way, refused with good reasons, saved and read back the same."""
 
+import ast
 import re
 import tomllib
 from contextlib import suppress
@@ -12,6 +13,7 @@ from hypothesis import assume, example, given, reject, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from keisei import config_schema, constants
 from keisei.config import (
     ConfigError,
     load_config,
@@ -406,6 +408,25 @@ def test_every_field_is_described_in_one_line() -> None:
 
 def test_all_of_the_configuration_lies_in_sections() -> None:
     assert list(sections()) == list(AppConfig.model_fields)
+
+
+def test_defaults_stand_in_the_schema() -> None:
+    tree = ast.parse(Path(config_schema.__file__).read_text(encoding="utf-8"))
+    defaults = [
+        node.args[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Field" and node.args
+    ]
+    assert len(defaults) == len(PATHS), "each field has one"
+    named = {
+        name.id for default in defaults for name in ast.walk(default) if isinstance(name, ast.Name)
+    }
+    assert named == {"RUNS"}, "of the directory, which commands read without the configuration"
+
+
+def test_no_constant_is_a_setting() -> None:
+    fields = {field for section in sections().values() for field in section.model_fields}
+    assert fields.isdisjoint(name.lower() for name in vars(constants) if name.isupper())
 
 
 # Sizes.

@@ -1,43 +1,80 @@
 """The bugs that a trainer like this can have without anyone noticing, one test for each.
 
-Each is tested in depth where its code is tested; here they stand together, for both families of
-networks where that makes a difference.
+Those with a number, and the one of the KL divergence, are the critical findings of a review of an
+earlier trainer of this name. Each is tested in depth where its code is tested; here they stand
+together, for both families of networks where that makes a difference.
 """
 
 import ast
-from contextlib import nullcontext
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import keisei
-from keisei.callbacks import Callback, GameEnd
+from keisei import cli, metric_names
+from keisei.callbacks import Callback, GameEnd, StepEnd, TrainingEnd
 from keisei.checkpoints.store import load_newest
 from keisei.errors import KeiseiError
-from keisei.network.model_factory import make_network
 from keisei.network.predictor import Weights
 from keisei.network.towers.device import Compute
-from keisei.ppo.learner import Ranks
+from keisei.ppo import agent
 from keisei.run_files import CHECKPOINTS
-from keisei.selfplay.source import make_source
 from keisei.selfplay.workers.model_sync import pack_weights, unpack_weights
-from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 from keisei.selfplay.workers.worker_pool import WorkItems
+from keisei.training.wandb_tracker import WandbTracker
 from tests.ppo.practice import Practice, played
-from tests.tiny import tiny_config, tiny_trainer
+from tests.tiny import tiny_trainer
+from tests.training.fake_run import fake_config, fake_start, progress_at
 
 PACKAGE = Path(keisei.__file__).parent
 
 
-def test_parallel_mode_has_workers(family: str) -> None:
-    """The switch for workers was read, and the learner played alone."""
-    config = tiny_config(family, "parallel.num_workers=2")
-    source = make_source(config, make_network(config, config.device), Ranks())
-    assert isinstance(source, ParallelSelfPlay)
-    assert source._shares.shares == 2
-    source.close()
+class Steps(Callback):
+    """Keeps the metrics of all steps, and the processes that ran meanwhile."""
+
+    def __init__(self) -> None:
+        self.metrics: list[dict[str, float]] = []
+        self.processes: set[int] = set()
+
+    def on_step_end(self, event: StepEnd) -> None:
+        self.metrics.append(dict(event.metrics))
+        self.processes |= {child.pid or 0 for child in multiprocessing.active_children()}
+
+
+@pytest.fixture(scope="module")
+def steps_of_workers(tmp_path_factory: pytest.TempPathFactory) -> Steps:
+    """The steps of a run whose games are played by two workers."""
+    steps = Steps()
+    settings = ("model.type=sparse", "parallel.num_workers=2", "run.total_timesteps=128")
+    tiny_trainer(tmp_path_factory.mktemp("run"), *settings, callbacks=[steps]).run()
+    return steps
+
+
+@pytest.mark.slow
+def test_b10_parallel_mode_starts_its_workers(steps_of_workers: Steps) -> None:
+    """Workers were configured and never started; the learner waited, or played alone."""
+    assert len(steps_of_workers.processes - {os.getpid()}) == 2
+    for metrics in steps_of_workers.metrics:
+        assert metric_names.worker_numbers(metrics) == [0, 1]
+
+
+@pytest.mark.slow
+def test_b11_speed_is_right_in_parallel_mode(steps_of_workers: Steps) -> None:
+    """Plies of workers were not counted, and the speed shown was 0."""
+    assert len(steps_of_workers.metrics) == 2
+    for metrics in steps_of_workers.metrics:
+        seconds = sum(metrics.get(name, 0.0) for name in metric_names.TIMES)
+        assert metrics[metric_names.SPS] == pytest.approx(64 / seconds)
 
 
 def test_workers_play_nothing_before_the_first_weights() -> None:
@@ -57,28 +94,70 @@ def test_compressed_weights_are_smaller_and_identical() -> None:
     assert all(np.array_equal(back[name], array) for name, array in weights.items())
 
 
-def test_mixed_precision_is_on_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_b4_mixed_precision_is_on_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mixed precision was configured, but nothing ran under autocast, and no loss was scaled."""
-    entered: list[str] = []
+    events: list[str] = []
 
-    def autocast(self: Compute) -> nullcontext[None]:
-        entered.append("autocast")  # nothing more: not every CPU survives it
-        return nullcontext()
+    @contextmanager
+    def autocast(self: Compute) -> Iterator[None]:
+        events.append("autocast begins")  # nothing more: not every CPU survives it
+        yield
+        events.append("autocast ends")
+
+    def noted(owner: object, name: str) -> None:
+        """Note each call of a function."""
+        function = getattr(owner, name)
+
+        def call(*arguments: Any, **keywords: Any) -> object:
+            events.append(name)
+            return function(*arguments, **keywords)
+
+        monkeypatch.setattr(owner, name, call)
 
     monkeypatch.setattr(Compute, "autocast", autocast)
-    practice = played()
+    practice = played("ppo.minibatch_size=64")  # one step
+    model = practice.agent.model
     scaler = practice.agent.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-    scale = scaler.scale
-
-    def scaled(loss: torch.Tensor) -> torch.Tensor:
-        entered.append("scale")
-        return scale(loss)
-
-    monkeypatch.setattr(scaler, "scale", scaled)
-    entered.clear()
+    noted(model, "forward")
+    noted(agent, "ppo_loss")
+    for name in ("scale", "unscale_", "step", "update"):
+        noted(scaler, name)
+    noted(torch.Tensor, "backward")
+    noted(torch.nn.utils, "clip_grad_norm_")
+    events.clear()
     practice.learn()
-    assert entered[:2] == ["autocast", "scale"]
+    assert events == [
+        *("autocast begins", "forward", "ppo_loss", "autocast ends"),
+        *("scale", "backward", "unscale_", "clip_grad_norm_", "step", "update"),
+    ]
     assert practice.agent.state()["scaler"]["scale"] == 1024.0
+
+
+def test_b5_the_end_waits_for_wandb_without_signals_of_posix(tmp_path: Path) -> None:
+    """The time limit was SIGALRM, which Windows does not have, and crashed there."""
+    never = threading.Event()
+    run = SimpleNamespace(
+        dir=str(tmp_path), define_metric=lambda *_, **__: None, finish=lambda **_: never.wait(60.0)
+    )
+    wandb = SimpleNamespace(init=lambda **_: run)
+    tracker = WandbTracker(wandb, tmp_path, project="keisei", mode="offline", finish_timeout=0.05)
+    tracker.on_training_start(fake_start(tmp_path, fake_config(), 0, 10))
+    start = time.monotonic()
+    tracker.on_training_end(TrainingEnd("finished", progress_at(1, 10)))
+    assert time.monotonic() - start < 30.0
+    never.set()
+    sources = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    assert not any("SIGALRM" in source for source in sources)
+
+
+def test_b6_frozen_programs_can_start_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `freeze_support` a frozen program on Windows starts itself again and again."""
+    calls: list[str] = []
+    monkeypatch.setattr(multiprocessing, "freeze_support", lambda: calls.append("freeze_support"))
+    monkeypatch.setattr(cli, "app", lambda *_, **__: calls.append("app"))
+    with suppress(SystemExit):
+        cli.main()
+    assert calls == ["freeze_support", "app"], "before anything else"
 
 
 def test_kl_is_computed_from_log_probabilities(family: str) -> None:
@@ -93,7 +172,7 @@ def test_kl_is_computed_from_log_probabilities(family: str) -> None:
     assert moved > 1e-4, "afterwards it is not"
 
 
-def test_each_outcome_is_counted_once(tmp_path: Path, family: str) -> None:
+def test_b2_each_outcome_is_counted_once(tmp_path: Path, family: str) -> None:
     """Games were counted by the games themselves and by the trainer."""
 
     class Games(Callback):

@@ -5,19 +5,34 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.tiny import TINY
+
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "examples" / "ppo_shogi.py"
 
 
-def test_train_py_is_keisei_train(tmp_path: Path) -> None:
-    process = subprocess.run(
-        [sys.executable, ROOT / "train.py", "--config", "missing.yaml"],
-        cwd=tmp_path,
+def train_py(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "train.py", *arguments],
+        cwd=directory,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
+
+
+def test_train_py_trains(tmp_path: Path) -> None:
+    settings = (*TINY, "model.type=sparse", "run.total_timesteps=64")
+    flags = [part for setting in settings for part in ("--set", setting)]
+    process = train_py(tmp_path, "--name", "first", *flags)
+    assert process.returncode == 0, process.stderr
+    assert "finished: 64 plies" in process.stdout
+    assert (tmp_path / "runs" / "first" / "config.json").is_file()
+
+
+def test_train_py_explains_mistakes(tmp_path: Path) -> None:
+    process = train_py(tmp_path, "--config", "missing.yaml")
     assert process.returncode == 2
     assert "missing.yaml" in process.stderr
 

@@ -17,8 +17,8 @@ import keisei
 
 PACKAGE = Path(keisei.__file__).parent
 LEAVES = {
-    "constants", "errors", "formats", "interrupts", "levels", "metric_names", "plotting",
-    "shared_memory", "system", "timing",
+    "constants", "errors", "formats", "front_door", "interrupts", "levels", "metric_names",
+    "plotting", "shared_memory", "system", "timing",
 }  # fmt: skip
 """Modules that anything may import; among each other they import only `errors`."""
 

@@ -9,6 +9,7 @@ import torch
 
 from keisei import metric_names as names
 from keisei.evaluation.placing import Placement
+from keisei.evaluation.rating_text import Position
 from keisei.evaluation.score import Score
 from keisei.formats import (
     count,
@@ -18,8 +19,8 @@ from keisei.formats import (
     small,
 )
 from keisei.metric_names import shares
-from keisei.runs.journal import elo_estimate, evaluation_metrics, score_estimates
-from keisei.system import video_megabytes
+from keisei.runs.journal import EloEstimate, elo_estimate, evaluation_metrics, score_estimates
+from keisei.training.step_metrics import video_megabytes
 from tests.training.fake_run import fake_evaluation, fake_metrics
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "metrics.md"
@@ -60,11 +61,32 @@ def test_an_evaluation_can_be_read_back_from_its_metrics() -> None:
 def test_a_rating_can_be_read_back_from_the_metrics() -> None:
     placement = Placement(1500.0, 1450.0, 1560.0, games=300)
     found = elo_estimate(evaluation_metrics({}, placement))
-    assert found == (1500.0, 1450.0, 1560.0)
-    assert found is not None
+    assert found == EloEstimate(1500.0, 1450.0, 1560.0)
     assert found.margin == 55.0
+    assert (found.bound, found.short_text) == ("", "1500 ±55")
+    assert str(found) == str(placement) == "1500 (95 %: 1450 to 1560)"
     assert elo_estimate(evaluation_metrics({})) is None
     assert elo_estimate({"eval/elo": math.nan, "eval/elo_low": 1.0, "eval/elo_high": 2.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("position", "words"),
+    [("above", "above the scale: 4100 or more"), ("below", "below the scale: -900 or less")],
+)
+def test_the_metrics_hold_on_which_side_of_the_scale_a_rating_is(
+    position: Position, words: str
+) -> None:
+    low, high = (4100.0, 4700.0) if position == "above" else (-1500.0, -900.0)
+    placement = Placement((low + high) / 2, low, high, games=100, position=position)
+    found = elo_estimate(evaluation_metrics({}, placement))
+    assert found is not None
+    assert found.position == position
+    assert str(found) == found.bound == found.short_text == str(placement) == words
+
+
+def test_ratings_of_older_journals_are_on_the_scale() -> None:
+    found = elo_estimate({"eval/elo": 4400.0, "eval/elo_low": 4100.0, "eval/elo_high": 4700.0})
+    assert found == EloEstimate(4400.0, 4100.0, 4700.0, "on")
 
 
 def test_opponents_and_colours_that_were_not_played_are_left_out() -> None:

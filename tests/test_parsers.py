@@ -11,7 +11,7 @@ import pytest
 from keisei import config
 from keisei.errors import KeiseiError
 from keisei.play.session import GameSession
-from keisei.play.transfer import MAX_GAME_BYTES, read_session
+from keisei.play.transfer import MAX_GAME_BYTES, read_session, read_tree
 from keisei.players.spec import make_player
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import headers, preamble, sfen
@@ -19,12 +19,14 @@ from keisei.shogi.notation.csa import read_csa
 from keisei.shogi.notation.files import read_usi, recognized_suffix
 from keisei.shogi.notation.japanese import parse_summary
 from keisei.shogi.notation.ki2 import read_ki2
-from keisei.shogi.notation.kif import read_kif
+from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.move_input import parse_move
 from keisei.shogi.notation.reader import MAX_LINE_LENGTH, SourceLine, decode, half_width
+from keisei.shogi.notation.record import Ending, GameRecord, Result, Variation
 from keisei.shogi.notation.western import read_western
-from keisei.shogi.types import Color
+from keisei.shogi.types import Color, Move
 from keisei.usi.client import EngineOption
+from tests.cpu_time import allowed
 
 MAX_SECONDS = 1.0
 """Of this thread's processor time: the machine may be busy with other things."""
@@ -51,8 +53,12 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "western": read_western,
     "recognition": recognized_suffix,
     "upload": lambda text: read_session(text.encode()[:MAX_GAME_BYTES]),
+    "upload with variations": lambda text: read_tree(text.encode()[:MAX_GAME_BYTES]),
     "bytes": lambda text: decode(text.encode("cp932", "replace")),
 }
+MANY_GAMES = "PI\n+\n/\n"
+"""Of a file with many games strangers have only the first read."""
+
 REPEATED = (
     *(
         " ",
@@ -75,8 +81,10 @@ REPEATED = (
         "▲",
     ),
     *("P+00FU", "変化：", "7g7f ", "|・", "T\n", "[{"),
+    MANY_GAMES,
 )
 """Characters of each class, and some words."""
+
 FRAMES = (
     "{}",
     "{}x",
@@ -127,17 +135,21 @@ def longest(seconds: dict[str, float]) -> str:
 def test_256_kb_of_each_character_are_parsed_within_a_second(parser: str) -> None:
     """Before, `_KIF_MOVES`, `_TIME`, `_BRANCH`, `_ROW` and `_SUMMARY` took minutes for some."""
     parse = (LINES | TEXTS)[parser]
-    assert ShogiGame().legal_moves  # loads the kernels
+    for frame in FRAMES:  # loads modules and kernels
+        with contextlib.suppress(KeiseiError):
+            parse(frame.format(""))
     # In all frames 16 kB are enough to find what is quadratic: it took half a second and more.
     for frames, size, limit in ((FRAMES, 1 << 14, 0.2), (FRAMES[:1], MAX_GAME_BYTES, MAX_SECONDS)):
         seconds = {}
         for frame, piece in product(frames, REPEATED[:18] if len(frames) > 1 else REPEATED):
+            if (parser, piece) == ("CSA", MANY_GAMES):  # reads them all: 6,000 in a second
+                continue
             text = frame.format(piece * (size // len(piece.encode())))
             start = time.thread_time()
             with contextlib.suppress(KeiseiError):
                 parse(text)
             seconds[f"{frame} with {piece!r}"] = time.thread_time() - start
-        assert max(seconds.values()) < limit, longest(seconds)
+        assert max(seconds.values()) < allowed(limit), longest(seconds)
 
 
 @pytest.mark.parametrize("parse", [read_kif, read_ki2, read_csa, read_usi, read_western])
@@ -154,7 +166,7 @@ def test_many_variations_are_read_in_linear_time() -> None:
     lines += [f"変化：{2001}手"] * 1000
     start = time.thread_time()
     assert len(read_kif("\n".join(lines)).moves) == 2000
-    assert time.thread_time() - start < 2.0
+    assert time.thread_time() - start < allowed(2.0)
 
 
 @pytest.mark.parametrize("piece", REPEATED)
@@ -166,4 +178,36 @@ def test_settings_and_player_specs(piece: str) -> None:
     for spec in (text, text[:1000], f"usi:{text}"):
         with contextlib.suppress(KeiseiError):
             make_player(spec).close()
-    assert time.thread_time() - start < MAX_SECONDS
+    assert time.thread_time() - start < allowed(MAX_SECONDS)
+
+
+def test_many_variations_are_written_in_linear_time() -> None:
+    """Before, the clock and the later variations of each line were looked through again."""
+    line = ["2h3h", "8b7b", "3h2h", "7b8b"]
+    record = GameRecord.from_moves([line[ply % 4] for ply in range(2000)])
+    end = Result(Ending.MATE, 1.0)
+    record.variations = [Variation(2001, [], end) for _ in range(6000)]
+    start = time.thread_time()
+    text = write_kif(record)
+    assert time.thread_time() - start < allowed(1.0)
+    assert text.count("変化：") == 6000
+
+
+BAD: dict[str, Callable[[str], object]] = {
+    "手番": lambda text: read_kif(f"手番：{text}"),
+    "version": lambda text: read_csa(f"V{text}"),
+    "startpos": lambda text: sfen.parse_position(f"startpos {text}"),
+    "rank": lambda text: sfen.parse_sfen("/".join(["1" * 50_000] * 9) + " b - 1"),
+    "turn": lambda text: sfen.parse_sfen(f"{'/'.join(['9'] * 9)} {text} - 1"),
+    "number": lambda text: sfen.parse_sfen(f"{sfen.STARTPOS_SFEN.rpartition(' ')[0]} {text}"),
+    "move": Move.from_usi,
+    "typed move": lambda text: parse_move(ShogiGame(), text),
+    **{name: parse for name, parse in TEXTS.items() if name not in ("recognition", "bytes")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_message_quotes_only_the_first_characters(name: str) -> None:
+    with pytest.raises(KeiseiError) as caught:
+        BAD[name]("x" * 50_000)
+    assert len(str(caught.value)) < 300

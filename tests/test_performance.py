@@ -5,17 +5,15 @@ Speeds themselves are measured by ``keisei benchmark``; see docs/benchmarks.md.
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keisei.config_schema import DeviceConfig
 from keisei.network.model_factory import make_network
-from keisei.ppo.buffer import ExperienceBuffer
-from keisei.selfplay.source import SelfPlay
 from keisei.shogi import ShogiGame, VectorShogi
-from keisei.timing import SectionTimer
-from tests.tiny import tiny_config
+from tests.tiny import tiny_config, tiny_trainer
 
 GAMES = 128
 
@@ -64,13 +62,16 @@ def test_a_batch_is_predicted_faster_than_its_positions_one_by_one(
     assert 1.5 * seconds(lambda: network.predict(batch)) < alone
 
 
-def test_the_buffer_is_filled_in_place() -> None:
-    config = tiny_config("model.type=sparse")
-    network = make_network(config, config.device)
-    games = SelfPlay(config, network, games=8, threads=1)
-    buffer = ExperienceBuffer(config.selfplay.rollout_plies, 8)
-    places = [array.ctypes.data for array in (buffer.packed, buffer.actions, buffer.values)]
+def test_the_buffer_is_filled_in_place(tmp_path: Path) -> None:
+    """Of a whole run: it is allocated once, by the trainer."""
+    trainer = tiny_trainer(tmp_path, "model.type=sparse")
+
+    def places() -> dict[str, int]:
+        return {name: array.ctypes.data for name, array in trainer.buffer.arrays().items()}
+
+    before, contents = places(), []
     for _ in range(2):
-        games.collect(buffer, SectionTimer())
-        buffer.finish(gamma=0.99, gae_lambda=0.9)
-    assert places == [array.ctypes.data for array in (buffer.packed, buffer.actions, buffer.values)]
+        trainer.train_step()
+        contents.append(trainer.buffer.actions.copy())
+    assert places() == before
+    assert not np.array_equal(contents[0], contents[1]), "it was filled again"

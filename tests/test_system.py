@@ -15,7 +15,6 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.system import (
     FileAccessError,
-    UsageMeter,
     make_directory,
     read_bytes,
     remove_temporaries,
@@ -23,6 +22,7 @@ from keisei.system import (
     usable_cpus,
     write_atomically,
 )
+from keisei.training.step_metrics import UsageMeter
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has nothing like it")
 Link = Callable[[Path, Path], None]

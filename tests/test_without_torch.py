@@ -36,6 +36,7 @@ TINY_SPARSE = (
     "model.accumulators=16", "model.hidden=8", "model.context=16", "selfplay.rollout_plies=16",
     "ppo.minibatch_size=64", "device.threads=1", "evaluation.interval=0",
     "evaluation.background=off", "evaluation.final_games=4", "evaluation.ply_limit=30",
+    "evaluation.max_games=64",
     "logging.display=off",
 )  # fmt: skip
 
@@ -108,6 +109,18 @@ def test_a_network_is_exported_matched_and_run_as_an_engine(folder: Path) -> Non
         engine = works(folder, "usi", network, given=dialogue)
         assert {"usiok", "readyok"} <= set(engine.splitlines())
         assert "\nbestmove " in engine
+
+
+def test_a_run_is_evaluated(folder: Path) -> None:
+    limits = ("--games", "2", "--within", "900", "--max-games", "8", "--checkpoints", "1")
+    strength = json.loads(
+        works(folder, "evaluate", "tiny", "--opponents", "random", *limits, "--json")
+    )
+    (checkpoint,) = strength["checkpoints"]
+    assert checkpoint["games"] >= 8
+    assert [opponent["name"] for opponent in strength["opponents"]] == ["random"]
+    kept = json.loads((folder / "runs" / "tiny" / "strength.json").read_text("utf-8"))
+    assert kept["checkpoints"] == strength["checkpoints"]
 
 
 def test_a_network_as_onnx(folder: Path) -> None:

@@ -37,6 +37,7 @@ TINY = (
     "evaluation.mate_plies=1",
     "evaluation.within=0",
     "evaluation.final_within=0",
+    "evaluation.max_games=64",
     'evaluation.opponents=["random", "greedy"]',
     "evaluation.ply_limit=20",
     "checkpoint.interval=1",

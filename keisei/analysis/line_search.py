@@ -82,8 +82,10 @@ class LineSearch:
     def lines(self, most: int) -> list[PrincipalVariation]:
         """Return up to `most` lines, the best first.
 
-        Of the lines with trees of their own, the move that was searched most counts; then come
-        the others, as the first tree ranks them.
+        Of the lines with trees of their own, the move that was searched most counts. A move that
+        the first tree has searched more than one of them, and finds better, comes before it: trees
+        know little when they have just begun again. Then come the others, as the first tree ranks
+        them.
         """
         ranked = self._main.variations(most)
         found = {line.actions[0]: line for line in ranked}
@@ -96,11 +98,14 @@ class LineSearch:
                     found[best.actions[0]] = best
                 leading.append(best.actions[0])
         first = ranked[0].actions[0]
-        searched = sorted(
-            (found[action] for action in dict.fromkeys(leading) if action != first),
-            key=lambda line: -line.value,
-        )
-        shown = [found[first], *searched]
+        searched = [found[action] for action in dict.fromkeys(leading) if action != first]
+        better = [
+            line
+            for line in ranked[1:]
+            if line.actions[0] not in leading
+            and any(line.visits > one.visits and line.value > one.value for one in searched)
+        ]
+        shown = [found[first], *sorted(searched + better, key=lambda line: -line.value)]
         taken = {line.actions[0] for line in shown}
         return [*shown, *(line for line in ranked if line.actions[0] not in taken)][:most]
 

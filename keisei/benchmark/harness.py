@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -222,12 +222,16 @@ def target_table(targets: tuple[SpeedTarget, ...]) -> Table:
     return table
 
 
+ROUNDED_FROM: Final = 100
+"""From this value on, rates have no decimals."""
+
+
 def rate_text(rate: Rate | None, unit: float) -> str:
     """Format the best of a rate in multiples of `unit`."""
     if rate is None:
         return NOT_MEASURED
     value = rate.best / unit
-    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+    return f"{value:.1f}" if value < ROUNDED_FROM else f"{value:,.0f}"
 
 
 def noise_text(rates: dict[str, Rate]) -> str:

@@ -8,7 +8,7 @@ network, and in the last digits of sums on the kind of processor.
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,6 +69,8 @@ class BenchReport:
 
     signature: str
     positions: list[SearchedPosition]
+    against: "BenchReport | None" = None
+    """The other network of a comparison."""
 
     @property
     def rates(self) -> dict[int, float]:
@@ -81,7 +83,24 @@ class BenchReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return {**asdict(self), "rates": self.rates}
+        other = None if self.against is None else self.against.as_dict()
+        return {**asdict(self), "rates": self.rates, "against": other}
+
+
+def compare_bench(
+    network: Path,
+    against: Path | None,
+    *,
+    nodes: int = NODES,
+    threads: int = 2,
+    on_progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> BenchReport:
+    """Measure a network, and after it another one; see `measure_bench`."""
+    report = measure_bench(network, nodes=nodes, threads=threads, on_progress=on_progress)
+    if against is None:
+        return report
+    other = measure_bench(against, nodes=nodes, threads=threads, on_progress=on_progress)
+    return replace(report, against=other)
 
 
 def measure_bench(
@@ -162,6 +181,16 @@ def print_bench_report(report: BenchReport) -> None:
     for threads, rate in report.rates.items():
         console.print(f"{_threads(threads)}: {rate:,.0f} nodes/s")
     console.print(f"signature: {report.signature}", highlight=False)
+    if report.against is not None:
+        console.print("")
+        print_bench_report(report.against)
+        console.print("")
+        for threads, rate in report.rates.items():
+            times = rate / report.against.rates[threads]
+            console.print(
+                f"{_threads(threads)}: {report.network} searches {times:.1f} times as many nodes/s "
+                f"as {report.against.network}"
+            )
 
 
 def _threads(number: int) -> str:

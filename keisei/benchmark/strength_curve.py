@@ -21,14 +21,20 @@ from keisei.config_schema import DeviceConfig
 from keisei.errors import KeiseiError
 from keisei.evaluation import DEFAULT_WITHIN
 from keisei.evaluation.measure import measure
-from keisei.evaluation.placing import Placement
+from keisei.evaluation.placing import Placement, Placing
+from keisei.evaluation.rating_text import bound_text
+from keisei.evaluation.scale import current_scale
 from keisei.evaluation.score import Score
 from keisei.formats import new_table
 from keisei.network.loading import read_network
 from keisei.plotting import COLORS, HEIGHT, INK, new_figure
 from keisei.run_files import MILESTONES, find_run
+from keisei.system import read_bytes
 
 OPPONENTS: Final = ("greedy", "alphabeta:2", "alphabeta:3")
+TICK_RATIO: Final = 1.6
+"""Ratio of two minutes on the logarithmic axis whose labels do not touch."""
+
 ProgressCallback = Callable[[str, int, int], None]
 
 
@@ -44,12 +50,15 @@ class CurvePoint:
     timestep: int
     placement: Placement
     scores: dict[str, Score]
+    met: dict[str, Score]
+    """Score against each reference of the scale that it met, by identity: the rating follows from
+    them, also when the scale has been calibrated again."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the point as plain values, for JSON."""
         scores = {
             name: {"score": score.score, "low": score.interval[0], "high": score.interval[1],
-                   "black": list(score.black), "white": list(score.white)}
+                   **_counts(score)}
             for name, score in self.scores.items()
         }  # fmt: skip
         return {
@@ -59,6 +68,7 @@ class CurvePoint:
             "timestep": self.timestep,
             "rating": asdict(self.placement),
             "scores": scores,
+            "met": {name: _counts(score) for name, score in self.met.items()},
         }
 
 
@@ -79,9 +89,18 @@ def measure_curve(
     opponents: Sequence[str] = OPPONENTS,
     games: int,
     within: float = DEFAULT_WITHIN,
+    rate: float | None = None,
     on_progress: ProgressCallback = lambda step, done, total: None,
 ) -> CurveReport:
     """Rate all milestones of `runs`, and play each opponent.
+
+    Args:
+        runs: trained runs with milestones.
+        opponents: specs of the players that each milestone meets.
+        games: games against each opponent.
+        within: half of the interval of the ratings.
+        rate: plies per second by which plies are turned into minutes; None: by the run's clock.
+        on_progress: called with what is measured, the networks done and their number.
 
     Raises:
         KeiseiError: A run has no milestones.
@@ -94,7 +113,10 @@ def measure_curve(
         evaluation = stored.config.evaluation.model_copy(update={"opponents": tuple(opponents)})
         config = stored.config.model_copy(update={"evaluation": evaluation})
         network = stored.network(DeviceConfig(device="cpu"))
-        seconds = float(load_checkpoint(path).state["seconds"])
+        if rate is None:
+            seconds = float(load_checkpoint(path).state["seconds"])
+        else:
+            seconds = stored.timestep / rate
         found_strength = measure(network, config, games=games, within=within, seed=stored.timestep)
         assert found_strength.placement is not None
         points.append(
@@ -105,33 +127,62 @@ def measure_curve(
                 stored.timestep,
                 found_strength.placement,
                 found_strength.scores,
+                found_strength.met,
             )
         )
     return CurveReport(tuple(sorted(points, key=lambda point: (point.recipe, point.minutes))))
 
 
+_NO_REPORT: Final = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError),
+    RecursionError,  # of JSON that is nested too deeply
+)
+"""What a file that is no report raises."""
+
+
 def read_curve(path: Path) -> CurveReport:
-    """Read a report that ``--json`` printed."""
+    """Read a report that ``--json`` printed.
+
+    Ratings are on the present scale if the report has the games that they follow from.
+    """
     try:
-        points = json.loads(path.read_text("utf-8"))["points"]
+        points = json.loads(read_bytes(path))["points"]
         return CurveReport(tuple(_point(entry) for entry in points))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _NO_REPORT as error:
         raise KeiseiError(f"{path} is not a report of keisei benchmark curve: {error}") from error
 
 
 def _point(entry: Mapping[str, Any]) -> CurvePoint:
-    scores = {
-        name: Score(tuple(score["black"]), tuple(score["white"]))
-        for name, score in entry["scores"].items()
-    }
+    # Earlier reports have the rating alone.
+    met = _scores(entry["met"]) if "met" in entry else {}
     return CurvePoint(
         entry["run"],
         entry["recipe"],
         entry["minutes"],
         entry["timestep"],
-        Placement(**entry["rating"]),
-        scores,
+        _placement(met) if met else Placement(**entry["rating"]),
+        _scores(entry["scores"]),
+        met,
     )
+
+
+def _placement(met: Mapping[str, Score]) -> Placement:
+    """Return the rating that follows from scores against references."""
+    placing = Placing(current_scale())
+    for reference in placing.references:
+        if reference.identity in met:
+            placing.add(reference, met[reference.identity])
+    return placing.placement
+
+
+def _counts(score: Score) -> dict[str, list[int]]:
+    return {"black": list(score.black), "white": list(score.white)}
+
+
+def _scores(entries: Mapping[str, Any]) -> dict[str, Score]:
+    return {
+        name: Score(tuple(entry["black"]), tuple(entry["white"])) for name, entry in entries.items()
+    }
 
 
 def _milestones(run: Path) -> list[Path]:
@@ -168,14 +219,14 @@ def draw_curve(report: CurveReport) -> Figure:
                 value, low, high = panel.value(point)
                 axes.plot([point.minutes] * 2, [low, high], color=color, alpha=0.35)
                 axes.plot(point.minutes, value, ".", color=color, alpha=0.6)
-            groups = _by_minute(points)
+            groups = _by_minute(points).values()
+            minutes = [statistics.median(point.minutes for point in group) for group in groups]
             medians = [
-                statistics.median(panel.value(point)[0] for point in group)
-                for group in groups.values()
+                statistics.median(panel.value(point)[0] for point in group) for group in groups
             ]
-            axes.plot(list(groups), medians, color=color, linewidth=1.8, label=recipe)
+            axes.plot(minutes, medians, color=color, linewidth=1.8, label=recipe)
         axes.set_xscale("log")
-        marks = sorted({round(point.minutes) for point in report.points})
+        marks = _tick_marks({round(point.minutes) for point in report.points})
         axes.set_xticks(marks, [str(mark) for mark in marks])
         axes.minorticks_off()
         axes.set_title(panel.title, fontsize=10, color=INK, loc="left")
@@ -184,6 +235,15 @@ def draw_curve(report: CurveReport) -> Figure:
         axes.set_ylim(0, 101)
     all_axes[0].legend(frameon=False, fontsize=9)
     return figure
+
+
+def _tick_marks(minutes: set[int]) -> list[int]:
+    """Return the minutes to label, from the last one back, without those that would overlap."""
+    marks: list[int] = []
+    for minute in sorted(minutes, reverse=True):
+        if not marks or minute * TICK_RATIO <= marks[-1]:
+            marks.append(minute)
+    return marks[::-1]
 
 
 def _rating(point: CurvePoint) -> tuple[float, float, float]:
@@ -196,7 +256,7 @@ def _score_panel(opponent: str) -> _Panel:
         low, high = found.interval
         return 100 * found.score, 100 * low, 100 * high
 
-    return _Panel(f"score against {opponent}, %", score)
+    return _Panel(f"against {opponent}, %", score)
 
 
 def _opponents(report: CurveReport) -> list[str]:
@@ -219,7 +279,8 @@ def print_curve_report(report: CurveReport) -> None:
         table.add_column(heading, justify="left" if heading == "run" else "right", no_wrap=True)
     for point in report.points:
         rating = point.placement
-        cells = [f"{rating.rating:.0f} ({rating.low:.0f}-{rating.high:.0f})"]
+        bound = bound_text(rating.low, rating.high, rating.position)
+        cells = [bound or f"{rating.rating:.0f} ({rating.low:.0f}-{rating.high:.0f})"]
         for opponent in opponents:
             score = point.scores[opponent]
             low, high = score.interval

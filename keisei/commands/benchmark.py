@@ -3,12 +3,15 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
 from keisei.commands.options import AsJson, Config, MaxGames, Settings
 from keisei.evaluation import DEFAULT_MAX_GAMES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 benchmark_app = typer.Typer(help="Measure the speed and the strength of Keisei.")
 
@@ -44,6 +47,15 @@ def show_report(report: Report, print_report: Callable[[Report], None], *, as_js
         typer.echo(json.dumps(report.as_dict(), indent=2))
     else:
         print_report(report)
+
+
+def _write_plot(path: Path, figure: "Figure") -> None:
+    """Write a figure as SVG or PNG, by the suffix of the path."""
+    from keisei.plotting import png, svg
+    from keisei.system import write_atomically
+
+    draw = svg if path.suffix.lower() == ".svg" else png
+    write_atomically(path, draw(figure))
 
 
 @benchmark_app.callback(invoke_without_command=True)
@@ -143,10 +155,12 @@ def strength(
 
     old = None if compare is None else read_figures(compare)
     if run is None:
-        from keisei.config import load_config
+        from keisei.config import load_config, texts_of
         from keisei.training.run import start_run
 
-        run_directory = start_run(load_config(config or "quickstart", settings or ())).run_directory
+        overrides = settings or ()
+        loaded = load_config(config or "quickstart", overrides)
+        run_directory = start_run(loaded, named=texts_of(overrides)).run_directory
     else:
         run_directory = find_run(run)
     report = with_progress(
@@ -170,6 +184,15 @@ def curve(
     add: Annotated[
         list[Path] | None, typer.Option(help="Earlier reports, as --json printed them.")
     ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            show_default="the clock's minutes",
+            help="Plies per second of a quiet machine: minutes are plies over this rate, for runs "
+            "that shared theirs.",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the curves as PNG or SVG.")
     ] = None,
@@ -185,22 +208,72 @@ def curve(
         read_curve,
     )
     from keisei.errors import KeiseiError
-    from keisei.plotting import png, svg
-    from keisei.system import write_atomically
 
     if not runs and not add:
         raise KeiseiError("name at least one run with milestones, or an earlier report with --add")
     earlier = [point for path in add or () for point in read_curve(path).points]
     new = with_progress(
         lambda on_progress: measure_curve(
-            runs or (), opponents=against or OPPONENTS, games=games, on_progress=on_progress
+            runs or (),
+            opponents=against or OPPONENTS,
+            games=games,
+            rate=rate,
+            on_progress=on_progress,
         )
     )
     report = CurveReport((*earlier, *new.points))
     if plot is not None:
-        draw = svg if plot.suffix.lower() == ".svg" else png
-        write_atomically(plot, draw(draw_curve(report)))
+        _write_plot(plot, draw_curve(report))
     show_report(report, print_curve_report, as_json=as_json)
+
+
+@benchmark_app.command()
+def thought(
+    network: Annotated[
+        str,
+        typer.Argument(help="A run, by path or name, a checkpoint, an exported file, or builtin."),
+    ] = "builtin",
+    simulations: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1, show_default="4, 16, 64 ... 16384", help="Simulations per move; may be repeated."
+        ),
+    ] = None,
+    games: Annotated[
+        int, typer.Option(min=2, help="Games of each match; long searches play fewer.")
+    ] = 400,
+    kept: Annotated[
+        Path | None,
+        typer.Option("--report", help="Show this report, as --json printed it; play nothing."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the curve as PNG or SVG.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Strength over thought: a network's searches, each against the next shorter one."""
+    from keisei.benchmark.thought import (
+        SIMULATIONS,
+        draw_thought,
+        measure_thought,
+        print_thought_report,
+        read_thought,
+    )
+
+    if kept is not None:
+        report = read_thought(kept)
+    else:
+        report = with_progress(
+            lambda on_progress: measure_thought(
+                network,
+                simulations=simulations or SIMULATIONS,
+                games=games,
+                on_progress=on_progress,
+            )
+        )
+    if plot is not None:
+        _write_plot(plot, draw_thought(report))
+    show_report(report, print_thought_report, as_json=as_json)
 
 
 @benchmark_app.command()

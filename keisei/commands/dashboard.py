@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from keisei.commands.options import LOOPBACK, Browser, Host, Port, Token
 from keisei.run_files import RUNS
 
 
@@ -18,21 +19,9 @@ def dashboard(
             help="Results for the ladder page; default: ladder.sqlite3 in the runs directory.",
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; addresses other than loopback need a token.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int | None,
-        typer.Option(show_default=False, help="Port; default: the first free one from 8360 on."),
-    ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            envvar="KEISEI_TOKEN",
-            show_default=False,
-            help="Access token for visitors; generated where one is needed.",
-        ),
-    ] = None,
+    host: Host = LOOPBACK,
+    port: Port = None,
+    token: Token = None,
     control: Annotated[
         bool | None,
         typer.Option(
@@ -41,7 +30,7 @@ def dashboard(
             help="Buttons that pause, resume and reset runs; default: on loopback addresses only.",
         ),
     ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    browser: Browser = True,
 ) -> None:
     """Watch runs in the browser while they train: strength, losses, speed, games, the ladder."""
     from keisei.web import require_installed

@@ -14,13 +14,15 @@ from keisei.evaluation import (
     DEFAULT_WITHIN,
     STANDARD_OPPONENTS,
 )
-from keisei.run_files import ELO_PLOT, STRENGTH, find_run
+from keisei.interrupts import like_ctrl_c
+from keisei.run_files import ELO_PLOT, STRENGTH, find_run, require_own_files
 
 if TYPE_CHECKING:
     from keisei.evaluation.placing import PlacingSettings
     from keisei.evaluation.run_strength import RunStrength
 
 
+@like_ctrl_c()
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run, by path or name.")],
     opponents: Annotated[
@@ -57,6 +59,7 @@ def evaluate(
     from keisei.system import make_directory
 
     directory = find_run(run)
+    require_own_files(directory)
     strength = _measure(
         directory,
         opponents,

@@ -15,6 +15,7 @@ from keisei.evaluation import (
     DEFAULT_PLY_LIMIT,
     DEFAULT_WITHIN,
 )
+from keisei.interrupts import like_ctrl_c
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchSettings
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from keisei.evaluation.results import ResultStore
 
 
+@like_ctrl_c()
 def ladder(
     players: Annotated[
         list[str] | None,
@@ -41,6 +43,14 @@ def ladder(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Also plot the ladder.")
     ] = None,
+    scale: Annotated[
+        bool,
+        typer.Option(
+            "--scale",
+            help="Only show the Elo scale: its references, and the engines rated among them.",
+            show_default=False,
+        ),
+    ] = False,
     device: options.Device = "auto",
     threads: options.Threads = 0,
     as_json: options.AsJson = False,
@@ -55,6 +65,9 @@ def ladder(
     from keisei.evaluation.placing import PlacingSettings
     from keisei.evaluation.results import Conditions, ResultStore
 
+    if scale:
+        _show_scale(players, as_json=as_json)
+        return
     placing = PlacingSettings(within=within, max_games=max_games)
     settings = MatchSettings(
         games=games, seed=seed, ply_limit=ply_limit, opening_plies=opening_plies
@@ -74,6 +87,19 @@ def ladder(
         from keisei.commands.tables import print_ladder
 
         print_ladder(found)
+
+
+def _show_scale(players: list[str] | None, *, as_json: bool) -> None:
+    from keisei.commands.tables import print_scale
+    from keisei.errors import KeiseiError
+    from keisei.evaluation.scale import current_scale
+
+    if players:
+        raise KeiseiError("--scale shows the players of the scale, and plays no games with others")
+    if as_json:
+        typer.echo(json.dumps(current_scale().as_dict(), indent=2))
+    else:
+        print_scale(current_scale())
 
 
 def _play(

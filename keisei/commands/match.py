@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from keisei.commands import options
-from keisei.evaluation import DEFAULT_GAMES, DEFAULT_OPENING_PLIES, DEFAULT_PLY_LIMIT
-from keisei.interrupts import INTERRUPTED
+from keisei.evaluation import (
+    DEFAULT_GAMES,
+    DEFAULT_MAX_GAMES,
+    DEFAULT_OPENING_PLIES,
+    DEFAULT_PLY_LIMIT,
+)
+from keisei.interrupts import INTERRUPTED, like_ctrl_c
 
 if TYPE_CHECKING:
     from keisei.evaluation.match import MatchResult
@@ -27,6 +32,7 @@ class Declaration(StrEnum):
     OFF = "off"
 
 
+@like_ctrl_c()
 def match(
     player: Annotated[str, typer.Argument(help=options.PLAYER_HELP)],
     opponent: Annotated[str, typer.Argument(help="The opponent, in the same form.")],
@@ -69,18 +75,37 @@ def match(
     store: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Store the results in FILE for the ladder.")
     ] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            min=options.MIN_WITHIN,
+            show_default="no placing",
+            help="Then place the players on the Elo scale, by games against its references, within "
+            "this many points. With --store these games are kept, too.",
+        ),
+    ] = None,
+    max_games: options.MaxGames = DEFAULT_MAX_GAMES,
     device: options.Device = "auto",
     threads: options.Threads = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Play a match: wins, draws and losses by colour, score and Elo difference with intervals."""
-    from keisei.commands.tables import print_match, progress_bar, show_match_progress
+    """Play a match: wins, draws and losses by colour, score and Elo difference with intervals.
+
+    With --within, both players then get a rating on the Elo scale.
+    """
+    from keisei.commands.tables import (
+        print_match,
+        progress_bar,
+        show_match_progress,
+        show_placing,
+    )
 
     with progress_bar() as bar, ExitStack() as stack:
         task = bar.add_task("loading", total=None)
 
         from keisei.evaluation.match import MatchSettings, read_openings, write_games
-        from keisei.evaluation.match_report import run_match
+        from keisei.evaluation.match_report import place_both, run_match
+        from keisei.evaluation.placing import PlacingSettings
         from keisei.evaluation.results import ResultStore
         from keisei.evaluation.score import Sprt
         from keisei.players.spec import open_players
@@ -109,6 +134,15 @@ def match(
             show_match_progress(bar, task, result, games)
 
         report = run_match(one, other, settings, seed=seed, test=test, store=results, on_games=show)
+        if within is not None and not report.is_interrupted:
+            report = place_both(
+                report,
+                (one, other),
+                PlacingSettings(within=within, max_games=max_games),
+                threads=threads,
+                store=results,
+                on_games=lambda player, now: show_placing(bar, task, player.name, now),
+            )
     if games_dir is not None:
         prefix = f"match-{report.settings.seed}"
         write_games(report.result.records, games_dir, prefix=prefix, event="match")

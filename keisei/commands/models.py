@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keisei.commands.options import AsJson
 from keisei.run_files import CHECKPOINTS, RUNS
+
+if TYPE_CHECKING:
+    from keisei.runs.journal import EloEstimate
 
 
 def models(
@@ -31,7 +34,7 @@ def models(
             "plies": run.timestep,
             "minutes": run.seconds / 60.0,
             "games": run.games,
-            "elo": None if run.elo is None else run.elo.elo,
+            **_rating(run.elo),
         }
         for run in (list_runs(root) if root.is_dir() else ())
         if any((root / run.name / CHECKPOINTS).glob("*/"))
@@ -42,23 +45,30 @@ def models(
     _print(found)
 
 
+def _rating(elo: "EloEstimate | None") -> dict[str, Any]:
+    return {"elo": None} if elo is None else elo._asdict()
+
+
 def _print(found: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from keisei.evaluation.rating_text import bound_text
     from keisei.formats import NOTHING, count, duration, new_table, short_count
 
     table = new_table("networks")
     for heading in ("name", "plies", "games", "trained for", "Elo by policy"):
         table.add_column(heading, justify="left" if heading == "name" else "right")
     for entry in found:
-        elo = entry.get("elo")
+        elo, bound = entry.get("elo"), ""
+        if "position" in entry:
+            bound = bound_text(entry["low"], entry["high"], entry["position"])
         table.add_row(
             Text(entry["name"]),
             short_count(entry["plies"]),
             count(entry["games"]),
             duration(60.0 * entry["minutes"]),
-            NOTHING if elo is None else f"{elo:.0f}",
+            NOTHING if elo is None else bound or f"{elo:.0f}",
         )
     console = Console()
     console.print(table)

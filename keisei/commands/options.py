@@ -179,10 +179,14 @@ OpeningPlies = Annotated[
 PlyLimit = Annotated[
     int, typer.Option(min=1, max=MAX_PLY_LIMIT, help="Ply at which a game is a draw.")
 ]
+MIN_WITHIN: Final = 5.0
+"""Smallest margin of a rating that can be asked for, in points: less would take days."""
+
 Within = Annotated[
     float,
     typer.Option(
-        min=5.0, help="Play until ratings are known within this many points, with 95 % confidence."
+        min=MIN_WITHIN,
+        help="Play until ratings are known within this many points, with 95 % confidence.",
     ),
 ]
 MaxGames = Annotated[int, typer.Option(min=8, help="Games to place a player, at most.")]
@@ -195,3 +199,26 @@ Threads = Annotated[
     int, typer.Option(min=0, help="Threads of networks, searches and engines; 0: one per core.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+LOOPBACK: Final = "127.0.0.1"
+Host = Annotated[
+    str, typer.Option(help="Address to listen on; addresses other than loopback need a token.")
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        show_default=False,
+        help="Port; 0: any; default: the first free one from 8360 on.",
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        envvar="KEISEI_TOKEN",
+        show_default=False,
+        help="Access token for visitors; generated where one is needed.",
+    ),
+]
+Browser = Annotated[bool, typer.Option(help="Open the page in the browser.")]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LEAVES_PER_CALL = 20_000_000
 """Approximate maximum that one kernel call counts, which takes a fraction of a second."""
 
+ESTIMATED_DEPTH = 4
+"""Depth whose leaves are estimated: two plies give the number of moves of each side."""
+
 
 def perft(
     depth: Annotated[int, typer.Option(min=0, max=20, help="Depth in plies.")] = 4,
@@ -69,8 +72,9 @@ def _count_in_steps(position: "Record", depth: int, advance: Callable[[float], o
     from keisei.shogi.position import play, undo
 
     def count(depth: int, share: float) -> int:
-        # Two plies give the number of moves of each side, and thus an estimate for four.
-        if depth < 4 or (depth == 4 and count_leaves(position, 2) ** 2 <= LEAVES_PER_CALL):
+        if depth < ESTIMATED_DEPTH or (
+            depth == ESTIMATED_DEPTH and count_leaves(position, 2) ** 2 <= LEAVES_PER_CALL
+        ):
             leaves = count_leaves(position, depth)
             advance(share)
             return leaves

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keisei.commands.options import LOOPBACK, Browser, Host, Port, Token
 from keisei.commands.show import Style
 from keisei.constants import BUILTIN
 from keisei.errors import KeiseiError
@@ -61,17 +62,10 @@ def play(
         Path | None,
         typer.Option(help="Directory in which your games are kept. Default: with the user's data."),
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; addresses other than loopback need a token.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Port; 0: any. Default: the first free one."),
-    ] = None,
-    token: Annotated[
-        str | None, typer.Option(help="Access token for visitors; generated where one is needed.")
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    host: Host = LOOPBACK,
+    port: Port = None,
+    token: Token = None,
+    browser: Browser = True,
 ) -> None:
     """Play against a trained network: on a board in the browser, or in the terminal."""
     from rich.console import Console
@@ -101,8 +95,12 @@ def play(
         return
 
     from keisei.shogi.types import Color
+    from keisei.system import require_possible
     from keisei.web import PlaySettings, serve_play
 
+    for directory in (runs, games):
+        if directory is not None:
+            require_possible(directory)
     serve_play(
         PlaySettings(
             model=model,

@@ -104,7 +104,7 @@ def _table_of(found: "list[RunOverview]", headings: "list[str]") -> "Table":
             "plies": short_count(run.timestep),
             "time": duration(run.seconds),
             "games": count(run.games),
-            "Elo": NOTHING if run.elo is None else f"{run.elo.elo:.0f} ±{run.elo.margin:.0f}",
+            "Elo": NOTHING if run.elo is None else run.elo.short_text,
             "model": Text(run.model + size),
         }
         table.add_row(*(cells[heading] for heading in headings))

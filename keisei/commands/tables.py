@@ -11,14 +11,17 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from keisei.evaluation.rating_text import bound_text
 from keisei.formats import NOTHING, count, new_table, percent
 
 if TYPE_CHECKING:
-    from keisei.evaluation.ladder import Ladder, LadderProgress
+    from keisei.evaluation.ladder import Ladder, LadderProgress, Standing
     from keisei.evaluation.match import MatchResult
     from keisei.evaluation.match_report import MatchReport
     from keisei.evaluation.placing import Placement, PlacingProgress
+    from keisei.evaluation.rating_text import Position
     from keisei.evaluation.run_strength import RunProgress, RunStrength
+    from keisei.evaluation.scale import Scale
     from keisei.evaluation.score import Score, Sprt
 
 
@@ -94,8 +97,11 @@ def print_match(report: "MatchReport", *, games_dir: Path | None, store: Path | 
         "ended by " + ", ".join(f"{name} {n}" for name, n in result.endings.most_common()),
         f"{report.conditions}, seed {report.settings.seed}",
     ]
-    if (rated := report.rated) is not None:
-        lines.append(f"{rated.name} on scale {rated.placement.version}: {rated.placement}")
+    rated = () if report.rated is None else (report.rated,)
+    lines += [
+        f"{name} on scale {placement.version}: {placement}, {count(placement.games)} games"
+        for name, placement in report.placed or rated
+    ]
     if report.test is not None:
         lines.append(_sprt_text(report.test, score))
     if games_dir is not None:
@@ -153,14 +159,38 @@ def print_ladder(ladder: "Ladder") -> None:
         table.add_row(
             str(standing.rank),
             Text(standing.name),
-            elo_text(standing.elo),
-            "fixed" if standing.is_fixed else interval_text(standing.low, standing.high),
+            *standing_cells(standing),
             count(standing.games),
             percent(standing.score, 1),
             NOTHING if standing.superiority is None else percent(standing.superiority, 1),
         )
     console.print(table)
     _print_model(console, ladder)
+
+
+def print_scale(scale: "Scale") -> None:
+    """Print the players of a scale with their ratings."""
+    console = Console()
+    table = new_table(f"scale {scale.version}")
+    table.add_column("player", overflow="fold")
+    table.add_column("")
+    for heading in ("Elo", "95 %", "games"):
+        table.add_column(heading, justify="right")
+    for player in scale.players:
+        margin = f"±{player.margin:.0f}" if player.margin else "fixed"
+        cells = (player.kind, elo_text(player.elo), margin, count(player.games))
+        table.add_row(Text(player.name), *cells)
+    console.print(table)
+    print_line(
+        console,
+        f"First move {elo_text(scale.file.first_move)} Elo; a pair deviates from its ratings by "
+        f"{scale.file.pair_deviation:.0f} points (standard deviation)",
+    )
+    print_line(
+        console,
+        "95 %: of a reference, its distance to random; of an engine, its place among them",
+    )
+    print_line(console, f"{scale.conditions}", style="dim")
 
 
 def print_run_strength(strength: "RunStrength") -> None:
@@ -193,11 +223,20 @@ def print_run_strength(strength: "RunStrength") -> None:
 
 def placement_cells(placement: "Placement") -> tuple[str, str]:
     """Return rating and interval for a table; a bound alone beyond the ends of the scale."""
-    if placement.position == "above":
-        return NOTHING, f"above {elo_text(placement.low)}"
-    if placement.position == "below":
-        return NOTHING, f"below {elo_text(placement.high)}"
-    return elo_text(placement.rating), interval_text(placement.low, placement.high)
+    return _rating_cells(placement.rating, placement.low, placement.high, placement.position)
+
+
+def standing_cells(standing: "Standing") -> tuple[str, str]:
+    """Return rating and interval of a row of a ladder, as `placement_cells` does."""
+    if standing.is_fixed:
+        return elo_text(standing.elo), "fixed"
+    return _rating_cells(standing.elo, standing.low, standing.high, standing.position)
+
+
+def _rating_cells(elo: float, low: float, high: float, position: "Position") -> tuple[str, str]:
+    if bound := bound_text(low, high, position):
+        return NOTHING, bound
+    return elo_text(elo), interval_text(low, high)
 
 
 def show_placing(bar: Progress, task: TaskID, player: str, now: "PlacingProgress") -> None:

@@ -29,6 +29,7 @@ from keisei.shogi.render.text import board_rich
 
 LABEL_WIDTH: Final = 14
 VALUE_WIDTH: Final = 9
+MIN_BAR_WIDTH: Final = 6
 WIDE: Final = 100
 """Minimum width of the terminal for details."""
 
@@ -241,7 +242,7 @@ def time_line(state: RunState, width: int, glyphs: Glyphs) -> Text:
             legend.append(f" {shade} ", style).append(f"{label} {100 * share:.0f}", "dim")
     line = labelled("time in %")
     room = width - line.cell_len - legend.cell_len
-    if room > 5:
+    if room >= MIN_BAR_WIDTH:
         line.append_text(stacked_bar(shares, _TIME_STYLES, room, glyphs))
     return fit(line.append_text(legend), width, glyphs)
 
@@ -286,8 +287,7 @@ def strength_lines(state: RunState, width: int, glyphs: Glyphs) -> list[Text]:
     lines = []
     if state.ratings:
         rating = state.ratings[-1]
-        line = labelled("Elo").append(f"{rating.elo:>5.0f}", "bold")
-        line.append(f" {glyphs.plus_minus}{rating.margin:<4.0f}")
+        line = labelled("Elo").append(str(rating), "bold")
         room = max(1, width - line.cell_len - 1)
         ratings = [found.elo for found in state.ratings[-room:]]
         trend = sparkline(ratings, glyphs, low=min(ratings), high=max(ratings))

@@ -10,8 +10,9 @@ Importing the package is cheap, so that the command line can show the defaults b
 games is imported when it is used.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from keisei.front_door import imported_on_use
 
 if TYPE_CHECKING:
     from keisei.evaluation.ladder import Ladder, play_missing, read_ladder, round_robin
@@ -63,7 +64,7 @@ STANDARD_OPPONENTS: Final = ("greedy", "alphabeta:2", "alphabeta:3")
 DEFAULT_WITHIN: Final = 40.0
 """Points of Elo on either side of a rating at which it is known well enough."""
 
-DEFAULT_MAX_GAMES: Final = 2_000
+DEFAULT_MAX_GAMES: Final = 5_000
 """Games after which a rating is given as well as it is known."""
 
 DEFAULT_GAMES: Final = 100
@@ -78,35 +79,28 @@ DEFAULT_OPENING_PLIES: Final = 4
 DEFAULT_PLY_LIMIT: Final = 512
 """Ply at which a game is a draw."""
 
-_MODULES: Final = {
-    "Conditions": "results",
-    "Ladder": "ladder",
-    "MatchResult": "match",
-    "MatchSettings": "match",
-    "PairResult": "ratings",
-    "Placement": "placing",
-    "PlacingSettings": "placing",
-    "Ratings": "ratings",
-    "ResultStore": "results",
-    "Scale": "scale",
-    "Score": "score",
-    "Sprt": "score",
-    "current_scale": "scale",
-    "measure_run": "run_strength",
-    "place_player": "placing",
-    "play_match": "match",
-    "play_missing": "ladder",
-    "rate": "ratings",
-    "read_ladder": "ladder",
-    "round_robin": "ladder",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = imported_on_use(
+    __name__,
+    {
+        "Conditions": "results",
+        "Ladder": "ladder",
+        "MatchResult": "match",
+        "MatchSettings": "match",
+        "PairResult": "ratings",
+        "Placement": "placing",
+        "PlacingSettings": "placing",
+        "Ratings": "ratings",
+        "ResultStore": "results",
+        "Scale": "scale",
+        "Score": "score",
+        "Sprt": "score",
+        "current_scale": "scale",
+        "measure_run": "run_strength",
+        "place_player": "placing",
+        "play_match": "match",
+        "play_missing": "ladder",
+        "rate": "ratings",
+        "read_ladder": "ladder",
+        "round_robin": "ladder",
+    },
+)

@@ -5,7 +5,7 @@ them. A value ``v`` from -1 to 1 is an expected score of ``(1 + v) / 2`` for the
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ import numpy.typing as npt
 from keisei.config_schema import AppConfig
 from keisei.network.predictor import Predictor
 from keisei.players.network import PolicyPlayer
+from keisei.players.player import Player
+from keisei.shogi.packed import Positions
 from keisei.shogi.rules import DeclarationRule
 from keisei.shogi.vector import VectorShogi
 
@@ -72,6 +74,45 @@ class Calibration:
         return cls(float(losses.mean()), games, len(expected), bins)
 
 
+class PlayedGames(NamedTuple):
+    """Positions of games of a player against itself, and what became of them."""
+
+    positions: list[Positions]
+    """Of each ply, those of the games that were still running."""
+
+    scored: npt.NDArray[np.float64]
+    """Of all positions: result of the game for the side to move, 1 for a win, 1/2 for a draw."""
+
+    games: int
+
+
+def play_games(player: Player, env: VectorShogi, seed: int) -> PlayedGames:
+    """Have a player play all games of an environment against itself."""
+    random = np.random.default_rng(seed)
+    running = np.arange(env.num_games)
+    winners = np.zeros(env.num_games, dtype=np.int64)
+    positions = []
+    seen: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]] = []
+    while len(running):
+        positions.append(env.observe(running))
+        seen.append((running, env.turns[running].copy()))
+        actions = env.legal_actions[:, 0].copy()  # any, in games that are over and began again
+        actions[running] = env.legal_actions[running, player.choose(env, running, random)]
+        step = env.step(actions)
+        is_over = step.terminations[running] != 0
+        winners[running[is_over]] = step.winners[running[is_over]]
+        running = running[~is_over]
+    numbers, turns = (np.concatenate(parts) for parts in zip(*seen, strict=True))
+    won = winners[numbers]
+    return PlayedGames(positions, np.where(won < 0, 0.5, won == turns), env.num_games)
+
+
+def calibration_on(network: Predictor, games: PlayedGames) -> Calibration:
+    """Compare what a network expects in games, also of another player, with their results."""
+    values = np.concatenate([network.predict(positions).values for positions in games.positions])
+    return Calibration.of((1.0 + values.astype(np.float64)) / 2.0, games.scored, games.games)
+
+
 def measure_calibration(
     network: Predictor, config: AppConfig, *, seed: int, games: int = GAMES
 ) -> Calibration:
@@ -84,7 +125,6 @@ def measure_calibration(
         ply_limit=settings.ply_limit,
         declaration=DeclarationRule.named(config.env.declaration),
     )
-    random = np.random.default_rng(seed)
     player = PolicyPlayer(
         network,
         name="",
@@ -92,19 +132,4 @@ def measure_calibration(
         temperature=settings.temperature,
         mate_plies=settings.mate_plies,
     )
-    running = np.arange(games)
-    winners = np.zeros(games, dtype=np.int64)
-    seen: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.float32]]] = []
-    while len(running):
-        values = network.predict(env.observe(running)).values
-        seen.append((running, env.turns[running].copy(), values))
-        actions = env.legal_actions[:, 0].copy()  # any, in games that are over and began again
-        actions[running] = env.legal_actions[running, player.choose(env, running, random)]
-        step = env.step(actions)
-        is_over = step.terminations[running] != 0
-        winners[running[is_over]] = step.winners[running[is_over]]
-        running = running[~is_over]
-    numbers, turns, values = (np.concatenate(parts) for parts in zip(*seen, strict=True))
-    won = winners[numbers]
-    scored = np.where(won < 0, 0.5, won == turns)
-    return Calibration.of((1.0 + values.astype(np.float64)) / 2.0, scored, games)
+    return calibration_on(network, play_games(player, env, seed))

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from keisei.errors import KeiseiError
 from keisei.evaluation import ZERO_PLAYER
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
+from keisei.evaluation.placing import position_of
+from keisei.evaluation.rating_text import Position
 from keisei.evaluation.ratings import (
     PairResult,
     Ratings,
@@ -66,6 +68,7 @@ def play_missing(
     pairs: Sequence[Pair],
     settings: MatchSettings,
     *,
+    chunk: int = CHUNK_GAMES,
     on_games: Callable[[LadderProgress], None] | None = None,
 ) -> int:
     """Play until the store holds `settings.games` games of each pair under these conditions.
@@ -75,6 +78,7 @@ def play_missing(
         pairs: the pairs of players.
         settings: number and conditions of the games. Seeds count up from its seed: each pair takes
             the first unused ones, so all pairs get the same openings.
+        chunk: games that are played side by side and stored together; an interruption loses them.
         on_games: called with the progress after each ply.
 
     Returns:
@@ -95,8 +99,8 @@ def play_missing(
     for pair in pairs:
         while left := missing_of(pair):
             seed = store.unused_seed(*pair, first=settings.seed)
-            chunk = replace(settings, games=min(left, CHUNK_GAMES), seed=seed)
-            games = play_match(*pair, chunk, on_games=partial(report, pair, played)).games
+            match = replace(settings, games=min(left, chunk), seed=seed)
+            games = play_match(*pair, match, on_games=partial(report, pair, played)).games
             # Not added if another process has stored the same match meanwhile: it counts instead.
             if store.add(*pair, games, conditions=conditions, seed=seed):
                 played += len(games)
@@ -124,6 +128,9 @@ class Standing:
 
     is_fixed: bool
     """Whether the rating was given, not computed from these games."""
+
+    position: Position = "on"
+    """Whether it is on the scale, or beyond one of its ends: then only a bound is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +203,7 @@ def read_ladder(
     names = labels(players[identity] for identity in order)
     return Ladder(
         conditions=conditions,
-        standings=_standings(order, names, ratings, rated),
+        standings=_standings(order, names, ratings, rated, base.references),
         scale=base.words,
         ratings=ratings,
         results=rated,
@@ -210,6 +217,9 @@ class _Base(NamedTuple):
     fixed: dict[str, float]
     pair_deviation: float
     words: str
+    references: tuple[float, ...] = ()
+    """Ratings of the scale's references; none if the ratings are relative to a player."""
+
     notes: tuple[str, ...] = ()
 
 
@@ -226,14 +236,19 @@ def _base(
     reason = f"the scale's games have {scale.conditions}"
     if conditions == scale.conditions:
         if references and any(name in connected(results, references) for name in wanted):
-            return _Base(references, scale.file.pair_deviation, f"scale {scale.version}")
+            return _Base(
+                references,
+                scale.file.pair_deviation,
+                f"scale {scale.version}",
+                tuple(scale.ratings.values()),
+            )
         reason = "no games connect it with a reference of the scale"
     first = max(players, key=lambda name: players[name].games) if shown is None else shown[0]
     anchor = first
     if ZERO_PLAYER in players and (shown is None or ZERO_PLAYER in connected(results, [first])):
         anchor = ZERO_PLAYER
     name = players[anchor].name
-    return _Base({anchor: 0.0}, 0.0, f"{name} = 0", (f"rating 0 is {name}: {reason}",))
+    return _Base({anchor: 0.0}, 0.0, f"{name} = 0", notes=(f"rating 0 is {name}: {reason}",))
 
 
 def labels(players: Iterable[StoredPlayer]) -> dict[str, str]:
@@ -247,26 +262,33 @@ def labels(players: Iterable[StoredPlayer]) -> dict[str, str]:
 
 
 def _standings(
-    order: Sequence[str], names: dict[str, str], ratings: Ratings, results: Sequence[PairResult]
+    order: Sequence[str],
+    names: dict[str, str],
+    ratings: Ratings,
+    results: Sequence[PairResult],
+    references: Sequence[float],
 ) -> tuple[Standing, ...]:
-    scores = {identity: score_of(results, identity) for identity in order}
-    return tuple(
-        Standing(
-            rank=place + 1,
-            name=names[identity],
-            identity=identity,
-            elo=ratings.rating(identity),
-            low=ratings.interval(identity)[0],
-            high=ratings.interval(identity)[1],
-            games=scores[identity].games,
-            score=scores[identity].score,
-            superiority=ratings.superiority(identity, order[place + 1])
-            if place + 1 < len(order)
-            else None,
-            is_fixed=identity in ratings.fixed,
+    standings = []
+    for place, identity in enumerate(order):
+        score = score_of(results, identity)
+        low, high = ratings.interval(identity)
+        is_last = place + 1 == len(order)
+        standings.append(
+            Standing(
+                rank=place + 1,
+                name=names[identity],
+                identity=identity,
+                elo=ratings.rating(identity),
+                low=low,
+                high=high,
+                games=score.games,
+                score=score.score,
+                superiority=None if is_last else ratings.superiority(identity, order[place + 1]),
+                is_fixed=identity in ratings.fixed,
+                position=position_of(low, high, references) if references else "on",
+            )
         )
-        for place, identity in enumerate(order)
-    )
+    return tuple(standings)
 
 
 def _nothing_played(store: ResultStore, conditions: Conditions) -> str:

@@ -1,11 +1,11 @@
 """Ratings of the levels of the player in the package, and the bots that each of them beats.
 
-The figures are in ``data/levels.json``, which a calibration can replace.
+The figures are in ``data/levels.json``, which ``scripts/levels.py`` writes.
 
->>> level_rating(4)
-1935
->>> round(beaten_bot(1935).expected, 3)
-0.903
+>>> level_rating(4) > level_rating(3)
+True
+>>> beaten_bot(level_rating(1)).spec
+'random'
 """
 
 import json
@@ -31,7 +31,17 @@ class BeatenBot(NamedTuple):
 
 def level_rating(level: int) -> int | None:
     """Return the rating of the player in the package at a level; None if it was not measured."""
-    return _ratings().get(str(level))
+    return _figures()["ratings"].get(str(level))
+
+
+def level_bound(level: int) -> int | None:
+    """Return the lower bound of the rating of a level that is above the scale; None for others."""
+    return _figures().get("bounds", {}).get(str(level))
+
+
+def highest_rating() -> int | None:
+    """Return the rating of the highest level that has one."""
+    return max(_figures()["ratings"].values(), default=None)
 
 
 def beaten_bot(rating: float) -> BeatenBot | None:
@@ -45,6 +55,6 @@ def beaten_bot(rating: float) -> BeatenBot | None:
 
 
 @cache
-def _ratings() -> dict[str, int]:
-    ratings: dict[str, int] = json.loads(data_file("levels.json").read_text("utf-8"))["ratings"]
-    return ratings
+def _figures() -> dict[str, dict[str, int]]:
+    figures: dict[str, dict[str, int]] = json.loads(data_file("levels.json").read_text("utf-8"))
+    return figures

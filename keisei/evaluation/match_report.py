@@ -6,20 +6,27 @@ The games are stored round by round, so that a killed process loses only one rou
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Any, NamedTuple
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import MatchResult, MatchSettings, play_match
-from keisei.evaluation.placing import Placement, Placing
+from keisei.evaluation.placing import (
+    Placement,
+    Placing,
+    PlacingProgress,
+    PlacingSettings,
+    place_player,
+)
 from keisei.evaluation.results import CHUNK_GAMES, Conditions, ResultStore
-from keisei.evaluation.scale import current_scale
+from keisei.evaluation.scale import Scale, current_scale
 from keisei.evaluation.score import SPRT_ROUND_GAMES, Score, Sprt, Verdict
 from keisei.players.player import Player
 
 
 class RatedPlayer(NamedTuple):
-    """A player of a match whose rating follows from that of the other."""
+    """A player of a match with its rating."""
 
     name: str
     placement: Placement
@@ -37,6 +44,9 @@ class MatchReport:
     stored: int
     """Number of games written to the result store."""
 
+    placed: tuple[RatedPlayer, ...] = ()
+    """Players who were placed on the scale after the match, by `place_both`."""
+
     @property
     def conditions(self) -> Conditions:
         """Conditions of the games."""
@@ -44,7 +54,7 @@ class MatchReport:
 
     @property
     def rated(self) -> "RatedPlayer | None":
-        """The rating that the games show; None unless one of the two has a known rating."""
+        """The rating that the games show; None unless one of the two is a reference."""
         scale = current_scale()
         if self.conditions != scale.conditions or self.result.score.games == 0:
             return None
@@ -80,7 +90,8 @@ class MatchReport:
             else None,
             "endings": dict(self.result.endings.most_common()),
             "sprt": self._sprt(score),
-            "rated": None if rated is None else {"name": rated.name, **rated.placement.as_dict()},
+            "rated": None if rated is None else _rating(rated),
+            "placed": [_rating(placed) for placed in self.placed],
             "stored": self.stored,
         }
 
@@ -169,6 +180,63 @@ def run_match(
     )
 
 
+def place_both(
+    report: MatchReport,
+    players: tuple[Player, Player],
+    settings: PlacingSettings,
+    *,
+    threads: int = 0,
+    store: ResultStore | None = None,
+    scale: Scale | None = None,
+    on_games: Callable[[Player, PlacingProgress], None] | None = None,
+) -> MatchReport:
+    """Place the players of a match on the scale, unless they are references of it.
+
+    The match counts if it was played under the scale's conditions and against a reference. Ctrl-C
+    ends it: who was not placed by then is left out.
+
+    Args:
+        report: the match.
+        players: its players.
+        settings: how exactly, and how many games at most.
+        threads: for references that search; 0: one for each core.
+        store: games in it count, and new ones are added.
+        scale: the scale; None: the current one.
+        on_games: called with the player and the progress after each ply.
+
+    Returns:
+        The report with the ratings.
+    """
+    scale = scale or current_scale()
+    unrated = {p.identity: p for p in players if p.identity not in scale.ratings}
+    placed: list[RatedPlayer] = []
+    for player in unrated.values():
+        try:
+            placing = place_player(
+                player,
+                scale,
+                settings,
+                seed=report.settings.seed,
+                threads=threads,
+                known=_known(report, player, scale) if store is None else None,
+                store=store,
+                on_games=None if on_games is None else partial(on_games, player),
+            )
+        except KeyboardInterrupt:
+            return replace(report, placed=tuple(placed), is_interrupted=True)
+        placed.append(RatedPlayer(player.name, placing.placement))
+    return replace(report, placed=tuple(placed))
+
+
+def _known(report: MatchReport, player: Player, scale: Scale) -> dict[str, Score]:
+    """Return the player's score in the match by its opponent's identity, if the games count."""
+    if report.conditions != scale.conditions:
+        return {}
+    one, other = report.identities
+    score = report.result.score
+    return {other: score} if player.identity == one else {one: score.reversed}
+
+
 def _unused_seed(store: ResultStore, player: Player, opponent: Player, wanted: int | None) -> int:
     if player.identity == opponent.identity:
         raise KeiseiError(
@@ -181,6 +249,10 @@ def _unused_seed(store: ResultStore, player: Player, opponent: Player, wanted: i
             f"the next unused seed is {seed}"
         )
     return seed
+
+
+def _rating(rated: RatedPlayer) -> dict[str, Any]:
+    return {"name": rated.name, **rated.placement.as_dict()}
 
 
 def _counts(counts: tuple[int, int, int]) -> dict[str, int]:

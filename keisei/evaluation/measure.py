@@ -30,6 +30,9 @@ class Measurement(NamedTuple):
     placement: Placement | None
     """Rating on the scale; None if it was not asked for."""
 
+    met: dict[str, Score]
+    """Score against each reference of the scale, by identity: what the rating follows from."""
+
     calibration: Calibration
     """How good its values are."""
 
@@ -109,9 +112,10 @@ def measure(
         if opponent.identity in scale.ratings and Conditions.of(match) == scale.conditions:
             known[opponent.identity] = result.score
     placement = None
+    met = known
     if within:
         known_games = sum(score.games for score in known.values())
-        placement = place_player(
+        placing = place_player(
             player,
             scale,
             PlacingSettings(within=within, max_games=settings.max_games + known_games),
@@ -119,8 +123,9 @@ def measure(
             threads=network.threads,
             known=known,
             on_games=lambda progress: on_games(played - known_games + progress.games, at_most),
-        ).placement
+        )
+        placement, met = placing.placement, placing.scores
         played += placement.games - known_games
     on_games(played, at_most)
     calibration = measure_calibration(network, config, seed=seed)
-    return Measurement(scores, placement, calibration, tuple(records))
+    return Measurement(scores, placement, met, calibration, tuple(records))

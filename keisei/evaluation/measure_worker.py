@@ -88,6 +88,7 @@ class Answer(_Message):
 
     scores: dict[str, Score]
     placement: Placement | None
+    met: dict[str, Score]
     calibration: Calibration
     games: tuple[GameMessage, ...]
 
@@ -97,6 +98,7 @@ class Answer(_Message):
         return cls(
             scores=measurement.scores,
             placement=measurement.placement,
+            met=measurement.met,
             calibration=measurement.calibration,
             games=tuple(GameMessage.of(record) for record in measurement.records),
         )
@@ -105,7 +107,7 @@ class Answer(_Message):
     def measurement(self) -> Measurement:
         """The measurement that was sent."""
         records = tuple(game.record for game in self.games)
-        return Measurement(self.scores, self.placement, self.calibration, records)
+        return Measurement(self.scores, self.placement, self.met, self.calibration, records)
 
 
 NICENESS: Final = 10

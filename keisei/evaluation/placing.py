@@ -11,16 +11,18 @@ does not bias it.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from keisei.errors import KeiseiError
 from keisei.evaluation import DEFAULT_MAX_GAMES, DEFAULT_WITHIN
 from keisei.evaluation.match import play_match
+from keisei.evaluation.rating_text import Position, rating_text
 from keisei.evaluation.ratings import ELO_PER_UNIT, Floats, dispersion
 from keisei.evaluation.results import ResultStore, score_of
 from keisei.evaluation.scale import Reference, Scale
@@ -49,7 +51,13 @@ GROWTH: Final = 4
 COVERAGE: Final = 0.95
 """Probability that the interval contains the rating."""
 
-Position = Literal["on", "below", "above"]
+
+def position_of(low: float, high: float, references: Iterable[float]) -> Position:
+    """Return where a rating with an interval is, by the ratings of the references."""
+    known = list(references)
+    if low > max(known) + FAR:
+        return "above"
+    return "below" if high < min(known) - FAR else "on"
 
 
 @dataclass(frozen=True)
@@ -84,11 +92,7 @@ class Placement:
         }
 
     def __str__(self) -> str:
-        if self.position == "below":
-            return f"below the scale: {self.high:.0f} or less"
-        if self.position == "above":
-            return f"above the scale: {self.low:.0f} or more"
-        return f"{self.rating:.0f} (95 %: {self.low:.0f} to {self.high:.0f})"
+        return rating_text(self.rating, self.low, self.high, self.position)
 
 
 class Placing:
@@ -106,9 +110,10 @@ class Placing:
         self.scores: dict[str, Score] = {}
         """Score against each reference that was met, by identity."""
 
-        ratings = [reference.rating for reference in self.references]
-        self._low, self._high = min(ratings), max(ratings)
-        self._grid = np.arange(self._low - BEYOND, self._high + BEYOND + STEP, STEP)
+        self._ratings = [reference.rating for reference in self.references]
+        self._grid = np.arange(
+            min(self._ratings) - BEYOND, max(self._ratings) + BEYOND + STEP, STEP
+        )
         self._variance = scale.file.pair_deviation**2
         self._kernel = _normal_kernel(scale.file.pair_deviation)
         self._chances = {r.identity: self._log_chances(r) for r in self.references}
@@ -131,17 +136,12 @@ class Placing:
         cumulative = np.cumsum(posterior)
         tail = (1.0 - COVERAGE) / 2
         low, high = np.interp((tail, 1.0 - tail), cumulative, self._grid + STEP / 2)
-        position: Position = "on"
-        if low > self._high + FAR:
-            position = "above"
-        elif high < self._low - FAR:
-            position = "below"
         return Placement(
             rating=float(self._grid @ posterior),
             low=float(low),
             high=float(high),
             games=self.games,
-            position=position,
+            position=position_of(low, high, self._ratings),
             version=self.scale.version,
         )
 
@@ -287,6 +287,7 @@ def place_player(
     scale: Scale,
     settings: PlacingSettings,
     *,
+    references: Sequence[Reference] | None = None,
     seed: int = 0,
     threads: int = 0,
     known: Mapping[str, Score] | None = None,
@@ -299,13 +300,18 @@ def place_player(
         player: the player.
         scale: the scale.
         settings: how exactly, and how many games at most.
+        references: the references to play against; None: all of the scale.
         seed: seed of the first match.
         threads: for references that search; 0: one for each core.
         known: scores of games that were played already, by identity of the reference.
         store: games in it count, and new ones are added.
         on_games: called after each ply.
+
+    Raises:
+        KeiseiError: A reference plays otherwise in this version of Keisei than when it was rated.
     """
-    placing = Placing(scale, [r for r in scale.references if r.identity != player.identity])
+    allowed = scale.references if references is None else references
+    placing = Placing(scale, [r for r in allowed if r.identity != player.identity])
     stored = [] if store is None else store.results(scale.conditions)
     for reference in placing.references:
         score = score_of(stored, player.identity, reference.identity)
@@ -321,6 +327,7 @@ def place_player(
             if reference.spec not in opponents:
                 opponent = make_player(reference.spec, threads=threads)
                 opponents[reference.spec] = stack.enter_context(closing(opponent))
+                _require_same(opponent, reference, scale)
             opponent = opponents[reference.spec]
             before, placed = placing.games, placing.placement
             number = next(rounds)
@@ -342,3 +349,12 @@ def place_player(
 
         place(placing, play, settings)
     return placing
+
+
+def _require_same(player: Player, reference: Reference, scale: Scale) -> None:
+    """Raise `KeiseiError` if the player of a reference is another than the one that was rated."""
+    if player.identity != reference.identity:
+        raise KeiseiError(
+            f"the reference {reference.spec} of scale {scale.version} has changed: it was rated as "
+            f"{reference.identity} and is {player.identity} now, so its rating does not hold"
+        )

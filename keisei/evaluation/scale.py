@@ -5,22 +5,26 @@ wrote. Within a version they never change, so that a number means the same today
 file also holds the results that they were computed from.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import MatchSettings
-from keisei.evaluation.ratings import Floats, PairResult, Ratings
+from keisei.evaluation.ratings import Z_95, Floats, PairResult, Ratings
 from keisei.evaluation.results import Conditions
 
 VERSION: Final = 1
 """Version of the scale that ratings are given on."""
+
+NOTED_DEVIATIONS: Final = 20
+"""Pairs that a scale's file names as those whose scores the ratings explain least."""
 
 
 class _Entry(BaseModel):
@@ -55,6 +59,21 @@ class RatedEngine(_Entry):
     games: int
 
 
+class ScalePlayer(NamedTuple):
+    """A player on the scale, for tables."""
+
+    name: str
+    identity: str
+    """What exactly was rated, with its version."""
+
+    kind: Literal["reference", "engine"]
+    elo: float
+    margin: float
+    """Half of the 95 % interval: of a reference's distance to `random`, of an engine's rating."""
+
+    games: int
+
+
 class ScaleFile(_Entry):
     """Contents of ``ratings-N.json``."""
 
@@ -75,6 +94,9 @@ class ScaleFile(_Entry):
     """(Black, White, wins of Black, draws, losses) of each pair, players by their place."""
 
     engines: tuple[RatedEngine, ...] = ()
+    deviations: tuple[tuple[str, str, float], ...] = ()
+    """(player, opponent, points) of the pairs that deviate most from their ratings, the largest
+    first: by how many points the player does better. Players by identity."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +159,7 @@ class Scale:
                     (number[r.black], number[r.white], r.wins, r.draws, r.losses) for r in results
                 ),
                 engines=engines,
+                deviations=_largest(ratings.deviations),
             )
         )
 
@@ -161,6 +184,29 @@ class Scale:
         return {reference.identity: reference.rating for reference in self.references}
 
     @property
+    def players(self) -> tuple[ScalePlayer, ...]:
+        """The references and the engines that were rated among them, the strongest first."""
+        references = [
+            ScalePlayer(r.spec, r.identity, "reference", r.rating, Z_95 * r.error, r.games)
+            for r in self.references
+        ]
+        engines = [
+            ScalePlayer(e.name, e.version, "engine", e.rating, (e.high - e.low) / 2, e.games)
+            for e in self.file.engines
+        ]
+        return tuple(sorted(references + engines, key=lambda player: -player.elo))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "scale": self.version,
+            "conditions": asdict(self.conditions),
+            "first_move": self.file.first_move,
+            "pair_deviation": self.file.pair_deviation,
+            "players": [player._asdict() for player in self.players],
+        }
+
+    @property
     def covariance(self) -> Floats:
         """Covariance ``[references, references]`` of the ratings, in squared points."""
         return np.array(self.file.covariance)
@@ -182,6 +228,12 @@ class Scale:
             opening_plies=self.conditions.opening_plies,
             ply_limit=self.conditions.ply_limit,
         )
+
+
+def _largest(deviations: Mapping[tuple[str, str], float]) -> tuple[tuple[str, str, float], ...]:
+    """Return the pairs that deviate most, the largest first."""
+    ordered = sorted(deviations.items(), key=lambda item: -abs(item[1]))[:NOTED_DEVIATIONS]
+    return tuple((one, other, round(points, 1)) for (one, other), points in ordered)
 
 
 @cache

@@ -11,6 +11,7 @@ from keisei.plotting import (
     HEIGHT,
     INK,
     count_plies,
+    draw_ratings,
     name_plies,
     new_figure,
 )
@@ -41,15 +42,11 @@ def draw_run(strength: RunStrength) -> Figure:
             xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=8.5, color=INK,
         )  # fmt: skip
     placements = [checkpoint.placement for checkpoint in strength.checkpoints]
-    axes.errorbar(
+    draw_ratings(
+        axes,
         [checkpoint.timestep for checkpoint in strength.checkpoints],
-        [placement.rating for placement in placements],
-        yerr=[
-            [placement.rating - placement.low for placement in placements],
-            [placement.high - placement.rating for placement in placements],
-        ],
-        color=COLORS[0], marker="o", markersize=4, linewidth=1.8, elinewidth=1.0, capsize=2.5,
-    )  # fmt: skip
+        [(found.rating, found.low, found.high, found.position) for found in placements],
+    )
     axes.set_ylabel(f"Elo (scale {strength.scale.version})")
     axes.set_title(strength.run, fontsize=10, color=INK, loc="left")
     axes.set_xlim(left=0)

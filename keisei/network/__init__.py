@@ -5,8 +5,9 @@
 `keisei.network.model_factory`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from keisei.front_door import imported_on_use
 
 if TYPE_CHECKING:
     from keisei.network.loading import LoadedNetwork, StoredNetwork, load_network, read_network
@@ -27,27 +28,19 @@ __all__ = [
     "register_model",
 ]
 
-_MODULES: Final = {
-    "LoadedNetwork": "loading",
-    "StoredNetwork": "loading",
-    "load_network": "loading",
-    "read_network": "loading",
-    "build_model": "model_factory",
-    "make_network": "model_factory",
-    "register_model": "model_factory",
-    "Network": "predictor",
-    "Prediction": "predictor",
-    "Predictor": "predictor",
-    "Weights": "predictor",
-}
-"""Module of each name, imported when the name is first used."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = imported_on_use(
+    __name__,
+    {
+        "LoadedNetwork": "loading",
+        "StoredNetwork": "loading",
+        "load_network": "loading",
+        "read_network": "loading",
+        "build_model": "model_factory",
+        "make_network": "model_factory",
+        "register_model": "model_factory",
+        "Network": "predictor",
+        "Prediction": "predictor",
+        "Predictor": "predictor",
+        "Weights": "predictor",
+    },
+)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from keisei.front_door import imported_on_use
 from keisei.play.session import GameSession
 
 if TYPE_CHECKING:
@@ -9,15 +10,5 @@ if TYPE_CHECKING:
 
 __all__ = ["GameSession", "Opponent"]
 
-
-def __getattr__(name: str) -> object:
-    """Import `Opponent` at its first use: players and networks take a while to import."""
-    if name != "Opponent":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from keisei.play.opponent import Opponent
-
-    return Opponent
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+# Players and networks take a while to import.
+__getattr__, __dir__ = imported_on_use(__name__, {"Opponent": "opponent"})

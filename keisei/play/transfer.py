@@ -14,7 +14,6 @@ from keisei.shogi.notation.files import (
     TEXT_SUFFIX,
     games_as_bytes,
     read_first_game,
-    read_games,
 )
 from keisei.shogi.notation.game_tree import GameTree
 from keisei.shogi.notation.reader import UTF8
@@ -52,7 +51,7 @@ def read_session(data: bytes, name: str = "") -> GameSession:
     Raises:
         KeiseiError: The file is invalid or too large; the message says why, and in which line.
     """
-    return GameSession.from_record(read_first_game(data, _file_name(data, name)))
+    return GameSession.from_record(read_record(data, name))
 
 
 def read_tree(data: bytes, name: str = "") -> GameTree:
@@ -61,7 +60,12 @@ def read_tree(data: bytes, name: str = "") -> GameTree:
     Raises:
         KeiseiError: The file is invalid or too large; the message says why, and in which line.
     """
-    return GameTree.from_record(read_games(data, _file_name(data, name))[0])
+    return GameTree.from_record(read_record(data, name, variations=True))
+
+
+def read_record(data: bytes, name: str = "", *, variations: bool = False) -> GameRecord:
+    """Read a game as `read_session` does, with or without its variations."""
+    return read_first_game(data, _file_name(data, name), variations=variations)
 
 
 def _file_name(data: bytes, name: str) -> str:

@@ -33,7 +33,7 @@ from typing import Final, NamedTuple, TypeVar
 from keisei.config_schema import DeviceConfig
 from keisei.constants import BUILTIN
 from keisei.errors import KeiseiError, did_you_mean
-from keisei.levels import LEVELS, MAX_LEVEL
+from keisei.levels import LEVELS, MAX_LEVEL, Level
 from keisei.network.loading import (
     FILE_SUFFIX,
     LoadedNetwork,
@@ -71,6 +71,11 @@ _HELP: Final = (
 DEFAULT_BYOYOMI: Final = 1000
 """Milliseconds per move of a USI engine without a limit in its spec."""
 
+
+MIN_TEMPERATURE: Final = 1e-6
+"""Of a player, besides 0. Logarithms of small chances divided by less don't fit into float32."""
+
+MAX_TEMPERATURE: Final = 1e6
 
 MAX_SPEC_LENGTH: Final = 4096
 """Characters of a player spec: as many as the path of a file may have."""
@@ -299,30 +304,32 @@ def _player_at_level(spec: _Spec, network: LoadedNetwork, number: str) -> Player
     if not number.isdecimal() or int(number) not in LEVELS:
         raise PlayerSpecError(f"{spec.text}: level={number}; it must be from 1 to {MAX_LEVEL}")
     spec.require_empty("none with a level")
-    simulations, spread, mate_plies = LEVELS[int(number)]
-    name = f"{network.name}:level={int(number)}"
+    return level_player(network, LEVELS[int(number)], name=f"{network.name}:level={int(number)}")
+
+
+def level_player(network: LoadedNetwork, level: Level, *, name: str) -> Player:
+    """Make a player of a network at a level of strength, which need not be one of `LEVELS`."""
+    simulations, spread, mate_plies = level
     if simulations == 0:
-        identity = f"{network.identity}:policy,spread={spread:g},mate={mate_plies}"
         return PolicyPlayer(
             network.predictor,
             name=name,
-            identity=identity,
+            identity=f"{network.identity}:policy,spread={spread:g},mate={mate_plies}",
             spread=spread,
             mate_plies=mate_plies,
         )
-    manner = f":search={simulations},mate={mate_plies}"
     return SearchPlayer(
         network.predictor,
         simulations,
         name=name,
-        identity=f"{network.identity}{manner},v{SEARCH_VERSION}",
+        identity=f"{network.identity}:search={simulations},mate={mate_plies},v{SEARCH_VERSION}",
         mate_plies=mate_plies,
     )
 
 
 def _temperature(text: str) -> float:
     value = float(text)
-    if not 0.0 <= value < float("inf"):
+    if value != 0.0 and not MIN_TEMPERATURE <= value <= MAX_TEMPERATURE:
         raise ValueError
     return value
 

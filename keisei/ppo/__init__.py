@@ -3,8 +3,9 @@
 `keisei.ppo.learner` has the interface to the training loop, `PPOAgent` implements it with torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from keisei.front_door import imported_on_use
 
 if TYPE_CHECKING:
     from keisei.ppo.agent import PPOAgent
@@ -28,24 +29,16 @@ __all__ = [
     "make_learner",
 ]
 
-_MODULES: Final = {
-    "PPOAgent": "agent",
-    "Experience": "buffer",
-    "ExperienceBuffer": "buffer",
-    "LearnSettings": "learner",
-    "Learner": "learner",
-    "Ranks": "learner",
-    "UpdateStats": "learner",
-    "make_learner": "learner",
-}
-"""Module of each name, imported when the name is first used."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = imported_on_use(
+    __name__,
+    {
+        "PPOAgent": "agent",
+        "Experience": "buffer",
+        "ExperienceBuffer": "buffer",
+        "LearnSettings": "learner",
+        "Learner": "learner",
+        "Ranks": "learner",
+        "UpdateStats": "learner",
+        "make_learner": "learner",
+    },
+)

@@ -212,6 +212,10 @@ class PPOAgent(PPOLearner):
                 "set to this one"
             ) from error
         self.optimizer.load_state_dict(to_tensors(state["optimizer"]))
+        for weight, moments in self.optimizer.state.items():  # which torch does not compare
+            arrays = (one for one in moments.values() if torch.is_tensor(one) and one.ndim)
+            if any(one.shape != weight.shape for one in arrays):
+                raise KeiseiError("the optimizer of the checkpoint is that of another network")
         self._lay_out_moments()
         self._apply_settings()
         if state["scaler"]:  # empty if the run has not computed in float16 so far
@@ -255,6 +259,9 @@ class PPOAgent(PPOLearner):
         logger.info("starting with the weights of %s", stored.path)
         for note in notes:
             logger.info("%s", note)
+
+    def prepare(self, buffer: ExperienceBuffer) -> None:
+        """Do nothing: planes are written faster than a tower reads them."""
 
     def facts(self) -> dict[str, Any]:
         """Sizes, device and torch version, for the record of the run."""

@@ -6,7 +6,7 @@ order (`docs/decisions/006-legal-lists-are-regenerated.md`).
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from keisei.shogi.material import material_potentials
 from keisei.shogi.packed import PACKED
 from keisei.shogi.position import Records
+
+if TYPE_CHECKING:
+    from keisei.network.sparse.sparse_network import RowStore
 
 Floats = npt.NDArray[np.float32]
 
@@ -156,7 +159,8 @@ class Experience:
     """``[T, N]``: whether the move ended its game."""
 
     learns_policy: npt.NDArray[np.bool_]
-    """``[T, N]``: False for moves that the network did not choose: forced ones, the opponent's."""
+    """``[T, N]``: False for moves that the network did not choose: the opponent's, and mates played
+    by rule, unless they are to be learned."""
 
     learns_value: npt.NDArray[np.bool_]
     """``[T, N]``: False for the positions of a frozen opponent."""
@@ -172,6 +176,9 @@ class Experience:
 
     last_values: npt.NDArray[np.float32]
     """``[N]``: the network's values of them."""
+
+    row_store: "RowStore | None" = None
+    """Where self-play keeps the rows that a sparse network has read; learning reads them again."""
 
     def __init__(
         self, plies: int, games: int, memory: memoryview | None = None, *, targets: int = 0

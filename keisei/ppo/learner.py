@@ -203,6 +203,10 @@ class Learner(Protocol):
         """Restore what `state` returned."""
         ...
 
+    def prepare(self, buffer: ExperienceBuffer) -> None:
+        """Make room in the buffer of the run for what acting computes and learning needs again."""
+        ...
+
     def facts(self) -> dict[str, Any]:
         """Sizes, device and versions, for the record of the run."""
         ...
@@ -295,6 +299,32 @@ def fading(start: float, end: float, done: float) -> float:
     if done >= end:
         return 0.0
     return start * (1.0 - done / end)
+
+
+def learn_settings(config: AppConfig, done: float) -> LearnSettings:
+    """Return the settings of an update when the fraction `done` of a run is over."""
+    ppo = config.ppo
+    return LearnSettings(
+        learning_rate=scheduled(
+            ppo.learning_rate_schedule,
+            ppo.learning_rate,
+            ppo.learning_rate_end,
+            done,
+            warmup=ppo.warmup,
+        ),
+        entropy_weight=scheduled(ppo.entropy_schedule, ppo.entropy, ppo.entropy_end, done),
+    )
+
+
+def finish_rollout(buffer: ExperienceBuffer, config: AppConfig, done: float) -> None:
+    """Compute advantages and returns of a rollout when the fraction `done` of a run is over."""
+    ppo, selfplay = config.ppo, config.selfplay
+    buffer.finish(
+        gamma=ppo.gamma,
+        gae_lambda=scheduled("linear", ppo.gae_lambda, ppo.gae_lambda_end, done),
+        value_lambda=ppo.value_lambda,
+        shaping=fading(selfplay.shaping, selfplay.shaping_end, done),
+    )
 
 
 def largest_divisor(number: int, *, limit: int) -> int:

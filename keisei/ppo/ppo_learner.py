@@ -194,6 +194,10 @@ class PPOLearner(ABC):
             self.minibatch_size = self._sizer.size
 
     @abstractmethod
+    def prepare(self, buffer: ExperienceBuffer) -> None:
+        """Make room in the buffer for what learning can use again; see `Learner.prepare`."""
+
+    @abstractmethod
     def _update_average(self) -> None:
         """Update the moving average of the weights, if there is one."""
 

@@ -47,7 +47,9 @@ from keisei.network.sparse.gradient import (
     add_gradient,
     zeros_like,
 )
+from keisei.network.sparse.row_store import NOTHING_KEPT
 from keisei.network.sparse.sparse_network import (
+    RowStore,
     SparseNetwork,
     require_cpu,
     require_same_shapes,
@@ -228,6 +230,11 @@ class SparseLearner(PPOLearner):
             self.average.load_weights(stored.weights)
         logger.info("starting with the weights of %s", stored.path)
 
+    def prepare(self, buffer: ExperienceBuffer) -> None:
+        """Let self-play keep the rows that it writes in `buffer`."""
+        if not self.settings.mirror:  # which changes the order of the moves, so that sums differ
+            buffer.row_store = RowStore(self.network, len(buffer))
+
     def facts(self) -> dict[str, Any]:
         """Sizes and threads, for the record of the run."""
         return {
@@ -264,6 +271,7 @@ class SparseLearner(PPOLearner):
             buffer.target_actions.reshape(len(buffer), buffer.targets),
             buffer.target_probs.reshape(len(buffer), buffer.targets),
             self._plugin_rows(buffer.packed.reshape(-1), indices),
+            buffer.row_store.rows if buffer.row_store else NOTHING_KEPT,
         )
         loss = LossSettings(
             clip_range=self.settings.clip_range,

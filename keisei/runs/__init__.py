@@ -4,8 +4,9 @@
 step of it. `JournalReader` follows a run that is still training. `write_report` writes its report.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from keisei.front_door import imported_on_use
 from keisei.run_files import find_run
 from keisei.runs.history import History, RunStatus, read_status
 from keisei.runs.journal import JournalEntry, JournalReader
@@ -26,15 +27,5 @@ __all__ = [
     "write_report",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import `write_report` on first use: it needs Numba, which ``keisei runs`` does not."""
-    if name == "write_report":
-        from keisei.runs.report import write_report
-
-        return write_report
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+# It needs Numba, which ``keisei runs`` does not.
+__getattr__, __dir__ = imported_on_use(__name__, {"write_report": "report"})

@@ -3,14 +3,15 @@
 import re
 from collections import Counter
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 import orjson
 
 from keisei import run_files
 from keisei.errors import KeiseiError
+from keisei.evaluation.rating_text import Position
 from keisei.runs.folder import OutsideError, RunsFolder
-from keisei.runs.journal import ScoreEstimate
+from keisei.runs.journal import EloEstimate, ScoreEstimate
 from keisei.runs.run_reader import RunReader
 
 if TYPE_CHECKING:
@@ -237,9 +238,7 @@ class CheckpointRating(NamedTuple):
     """Elo of a checkpoint with its 95 % interval."""
 
     timestep: int
-    elo: float
-    low: float
-    high: float
+    rating: EloEstimate
 
 
 class RunRatings(NamedTuple):
@@ -263,9 +262,12 @@ def read_ratings(folder: RunsFolder, name: str) -> RunRatings | None:
             tuple(
                 CheckpointRating(
                     int(point["timestep"]),
-                    float(point["elo"]),
-                    float(point["low"]),
-                    float(point["high"]),
+                    EloEstimate(
+                        float(point["elo"]),
+                        float(point["low"]),
+                        float(point["high"]),
+                        _position(point.get("position")),
+                    ),
                 )
                 for point in fields["checkpoints"]
             ),
@@ -273,6 +275,11 @@ def read_ratings(folder: RunsFolder, name: str) -> RunRatings | None:
         )
     except (ValueError, KeyError, TypeError, OverflowError):
         return None
+
+
+def _position(found: object) -> Position:
+    """Return a position from a file; earlier versions wrote none."""
+    return next((known for known in get_args(Position) if known == found), "on")
 
 
 def read_ladder(path: "Path", conditions: "Conditions | None") -> "tuple[Ladder, list[Conditions]]":

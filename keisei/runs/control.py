@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from keisei.errors import KeiseiError
-from keisei.run_files import HEARTBEAT, PAUSE, RESET
+from keisei.run_files import HEARTBEAT, PAUSE, RESET, require_own
 from keisei.runs.heartbeat import parse_heartbeat
 from keisei.system import FileAccessError, read_bytes
 
@@ -46,7 +46,9 @@ def control_run(run_directory: Path, command: RunCommand) -> str:
         if command == "resume":
             (run_directory / PAUSE).unlink(missing_ok=True)
             return f"{name} continues"
-        (run_directory / (PAUSE if command == "pause" else RESET)).touch()
+        sign = run_directory / (PAUSE if command == "pause" else RESET)
+        require_own(sign, run_directory)
+        sign.touch()
     except OSError as error:
         raise KeiseiError(f"cannot {command} {name}: {error.strerror or error}") from error
     if command == "pause":

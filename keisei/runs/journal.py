@@ -17,10 +17,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 
 from keisei import run_files
 from keisei.callbacks import Progress
+from keisei.evaluation.rating_text import (
+    Position,
+    bound_text,
+    numbered_position,
+    position_number,
+    rating_text,
+)
 from keisei.metric_names import (
     ELO,
     ELO_HIGH,
     ELO_LOW,
+    ELO_POSITION,
     EVALUATION_PREFIX,
     VALUE_LOG_LOSS,
     evaluation_metric,
@@ -56,8 +64,8 @@ MAX_NUMBER: Final = 1e15
 CHUNK_BYTES: Final = 2 << 20
 """Default size of a chunk, about ten milliseconds of work; longer lines are skipped."""
 
-MAX_JOURNAL_BYTES: Final = 4 << 30
-"""Largest journal that is read as a whole; a year of training writes less."""
+MAX_JOURNAL_BYTES: Final = 2 << 30
+"""Largest journal that is read: thirteen days of the quick start, whose updates are short."""
 
 _CONTEXT_BYTES: Final = 64
 """Bytes before the reading position that are compared to notice that a file was replaced."""
@@ -255,10 +263,14 @@ class JournalReader:
     def read(self, max_bytes: int = CHUNK_BYTES) -> JournalChunk:
         """Return the next complete lines within `max_bytes`.
 
-        Raises `OSError` if the file cannot be read.
+        Raises `OSError` if the file cannot be read, or is larger than `MAX_JOURNAL_BYTES`.
         """
         with self._open() as file:
             status = os.fstat(file.fileno())
+            if status.st_size > MAX_JOURNAL_BYTES:  # zeros without end take no room on a disk
+                raise OSError(
+                    f"it has {status.st_size:,} bytes, and up to {MAX_JOURNAL_BYTES:,} are read"
+                )
             is_restarted = self._was_replaced(file, status)
             if is_restarted:
                 self.offset, self._context = 0, b""
@@ -313,11 +325,26 @@ class EloEstimate(NamedTuple):
     elo: float
     low: float
     high: float
+    position: Position = "on"
+    """Whether it is on the scale, or beyond one of its ends: then only a bound is known."""
 
     @property
     def margin(self) -> float:
         """Half the width of the interval."""
         return (self.high - self.low) / 2
+
+    @property
+    def bound(self) -> str:
+        """The bound in words; empty for a rating on the scale."""
+        return bound_text(self.low, self.high, self.position)
+
+    @property
+    def short_text(self) -> str:
+        """The rating with its margin, or the bound."""
+        return self.bound or f"{self.elo:.0f} ±{self.margin:.0f}"
+
+    def __str__(self) -> str:
+        return rating_text(*self)
 
 
 def evaluation_metrics(
@@ -331,6 +358,7 @@ def evaluation_metrics(
         metrics[VALUE_LOG_LOSS] = calibration.log_loss
     if placement is not None:
         metrics |= {ELO: placement.rating, ELO_LOW: placement.low, ELO_HIGH: placement.high}
+        metrics[ELO_POSITION] = position_number(placement.position)
     for opponent, score in scores.items():
         if score.games == 0:
             continue
@@ -347,8 +375,11 @@ def evaluation_metrics(
 
 def elo_estimate(metrics: Mapping[str, float]) -> EloEstimate | None:
     """Return the rating that `evaluation_metrics` made into metrics; None if there is none."""
-    values = [metrics.get(name, math.nan) for name in (ELO, ELO_LOW, ELO_HIGH)]
-    return EloEstimate(*values) if all(map(math.isfinite, values)) else None
+    elo, low, high = (metrics.get(name, math.nan) for name in (ELO, ELO_LOW, ELO_HIGH))
+    if not all(map(math.isfinite, (elo, low, high))):
+        return None
+    # Journals of earlier versions do not hold the position.
+    return EloEstimate(elo, low, high, numbered_position(metrics.get(ELO_POSITION, 0.0)))
 
 
 def score_estimates(metrics: Mapping[str, float]) -> dict[str, ScoreEstimate]:

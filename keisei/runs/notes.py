@@ -75,9 +75,10 @@ def write_notes(run_directory: Path, notes: RunNotes) -> None:
     """Replace the notes of a run; empty ones have no file.
 
     Raises:
-        KeiseiError: The file cannot be written.
+        KeiseiError: The file cannot be written, or is a link that leads out of the run.
     """
     path = run_directory / run_files.NOTES
+    run_files.require_own(path, run_directory)
     if notes == EMPTY_NOTES:
         try:
             path.unlink(missing_ok=True)

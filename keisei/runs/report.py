@@ -175,8 +175,9 @@ def _cards(history: History) -> str:
     cards = []
     if history.evaluations:
         if (rating := elo_estimate(history.evaluations[-1].metrics)) is not None:
-            interval = f"{rating.low:.0f} to {rating.high:.0f}"
-            cards.append(_card("Elo", f"{rating.elo:.0f}", interval, strong=True))
+            number = NOTHING if rating.bound else f"{rating.elo:.0f}"
+            interval = rating.bound or f"{rating.low:.0f} to {rating.high:.0f}"
+            cards.append(_card("Elo", number, interval, strong=True))
         for opponent, result in score_estimates(history.evaluations[-1].metrics).items():
             interval = f"{percent(result.low)} to {percent(result.high)}"
             cards.append(
@@ -324,9 +325,11 @@ def _broken_lines(history: History) -> str:
 def write_report(run_directory: Path) -> Path:
     """Write ``report.html`` and ``plots/*.png`` of a run from its other files; return the path.
 
-    Raises `KeiseiError` if the settings or the journal cannot be read.
+    Raises `KeiseiError` if the settings or the journal cannot be read, or if files of the run lead
+    out of it.
     """
     run_directory = run_directory.resolve()
+    run_files.require_own_files(run_directory)
     config = run_files.read_config(run_directory)
     history = History.read(run_directory)
     games = _game_files(run_directory)

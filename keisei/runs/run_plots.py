@@ -54,15 +54,9 @@ def draw_elo(history: History) -> Figure | None:
     if not points:
         return None
     figure, (axes,) = _figure(1, 1)
-    plies = [timestep for timestep, _ in points]
-    axes.fill_between(
-        plies, [rating.low for _, rating in points], [rating.high for _, rating in points],
-        color=COLORS[0], alpha=0.2, linewidth=0,
-    )  # fmt: skip
-    axes.plot(
-        plies, [rating.elo for _, rating in points], color=COLORS[0], marker="o", markersize=4,
-        linewidth=1.8,
-    )  # fmt: skip
+    plotting.draw_ratings(
+        axes, [timestep for timestep, _ in points], [rating for _, rating in points]
+    )
     axes.set_ylabel("Elo")
     return figure
 
@@ -206,7 +200,8 @@ PLOTS: Final = (
     Plot(
         "rating",
         "Elo",
-        "Rating on the scale of docs/strength.md, with 95 % intervals.",
+        "Rating on the scale of docs/strength.md, with 95 % intervals. Triangles are bounds, where "
+        "a rating is beyond the end of the scale.",
         draw_elo,
     ),
     Plot(

@@ -38,6 +38,9 @@ MAX_DEPTH: Final = 16
 MAX_QUIET_PLIES: Final = 16
 """Plies of the quiescence search, at most."""
 
+MAX_MARGIN: Final = 1_000_000
+"""Far above any value of material: all moves count as equal."""
+
 LEVELS: Final = MAX_DEPTH + MAX_QUIET_PLIES + 2
 TABLE_BITS: Final = 16
 NO_ENTRY, EXACT, LOWER_BOUND, UPPER_BOUND = range(4)
@@ -374,8 +377,8 @@ class AlphaBeta:
             raise KeiseiError(
                 f"captures can be searched for 0 to {MAX_QUIET_PLIES} plies, not {quiet_plies}"
             )
-        if margin < 0:
-            raise KeiseiError(f"the margin is {margin}, it must not be negative")
+        if not 0 <= margin <= MAX_MARGIN:
+            raise KeiseiError(f"the margin is 0 to {MAX_MARGIN:,}, not {margin}")
         self.depth = depth
         self.quiet_plies = quiet_plies
         self.margin = margin

@@ -136,20 +136,21 @@ class GameSearch:
     @property
     def is_full(self) -> bool:
         """Whether there is no memory left for the simulations in flight."""
-        trees = self._batch.trees
-        edges = int(trees.num_edges[0]) + self._batch.per_tree * MAX_LEGAL_MOVES
-        return bool(
-            edges > trees.moves.shape[1]
-            or trees.sizes[0] + self._batch.per_tree > trees.visits.shape[1]
-        )
+        return self._share_used > 1.0
 
     @property
     def permille_full(self) -> int:
-        """Memory in use, in parts of 1,000."""
-        trees = self._batch.trees
-        edges = int(trees.num_edges[0]) / len(trees.moves[0])
-        nodes = int(trees.sizes[0]) / len(trees.visits[0])
-        return round(1000 * max(edges, nodes))
+        """Memory in use, in parts of 1,000: 1,000 when it is full."""
+        return round(1000 * min(self._share_used, 1.0))
+
+    @property
+    def _share_used(self) -> float:
+        """Nodes or edges, over what there is without the reserve of simulations in flight."""
+        trees, per_tree = self._batch.trees, self._batch.per_tree
+        edges = trees.moves.shape[1] - per_tree * MAX_LEGAL_MOVES
+        nodes = trees.visits.shape[1] - per_tree
+        share: float = max(int(trees.num_edges[0]) / edges, int(trees.sizes[0]) / nodes)
+        return share
 
     def step(self, most: int | None = None) -> int:
         """Run at most `most` simulations; return their number, 0 when it is full or proven."""

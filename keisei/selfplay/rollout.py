@@ -164,7 +164,7 @@ class RolloutStats:
 
     plies: int = 0
     learned_plies: int = 0
-    """Plies whose moves the network chose, and whose policy it learns from."""
+    """Plies whose policy the network learns from."""
 
     forced_plies: int = 0
     """Plies played by the mate rule."""
@@ -304,7 +304,11 @@ class Collector:
             if self.mirror:
                 legal = self._mirror(packed, legal)
         with timer.section("inference"):
-            log_probs, values = self.predictor.predict(Positions(packed, legal, env.legal_counts))
+            positions = Positions(packed, legal, env.legal_counts)
+            if buffer.row_store is None:
+                log_probs, values = self.predictor.predict(positions)
+            else:
+                log_probs, values = buffer.row_store.predict(positions, t * env.num_games)
             legal_indices = sample_moves(log_probs, self.rng_states)
             if opponent is not None and frozen.any():
                 legal_indices[frozen] = self._draw_opponent_moves(opponent, frozen)
@@ -317,11 +321,14 @@ class Collector:
             with timer.section("inference"):
                 searched = np.flatnonzero(~(forced | frozen))
                 self._search_moves(self._search, buffer, t, legal, searched, legal_indices, values)
+                if self.settings.learn_mates:
+                    self._imitate(buffer, t, legal, np.flatnonzero(forced & ~frozen), legal_indices)
         with timer.section("env"):
             buffer.actions[t] = legal[games, legal_indices]
             buffer.log_probs[t] = log_probs[games, legal_indices]
             buffer.values[t] = values
-            buffer.learns_policy[t] = ~(forced | frozen)
+            by_rule = forced & (not self.settings.learn_mates)
+            buffer.learns_policy[t] = ~(by_rule | frozen)
             buffer.learns_value[t] = ~frozen
             step = env.step(env.legal_actions[games, legal_indices])
             buffer.rewards[t] = step.rewards
@@ -392,6 +399,19 @@ class Collector:
         buffer.target_probs[t] = 0.0
         buffer.target_probs[t, games, :number] = probs / probs.sum(axis=1, keepdims=True)
         buffer.target_actions[t, games, :number] = np.take_along_axis(legal[games], best, 1)
+
+    @staticmethod
+    def _imitate(
+        buffer: Experience,
+        t: int,
+        legal: npt.NDArray[np.uint16],
+        games: npt.NDArray[np.int64],
+        legal_indices: npt.NDArray[np.int64],
+    ) -> None:
+        """Make the moves that are played in `games` the targets of ply `t`."""
+        buffer.target_probs[t, games] = 0.0
+        buffer.target_probs[t, games, 0] = 1.0
+        buffer.target_actions[t, games, 0] = legal[games, legal_indices[games]]
 
     def _ended_game(self, index: int) -> tuple[Outcome, int]:
         step = self.env.last_step

@@ -322,12 +322,28 @@ def _make_workers(
         from keisei.selfplay.workers.ray_pool import RaySelfPlay
 
         cpus = worker_cores(ranks, on_cpu=on_cpu)
+        _say_how_workers_compute(config)
         return RaySelfPlay(config, local_cpus=cpus, ranks=ranks, first_round=resumed_at)
     if workers := number_of_workers(config, ranks, on_cpu=on_cpu):
+        from keisei.selfplay.workers.inference_server import uses_inference_server
         from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 
+        if not uses_inference_server(config, network):
+            _say_how_workers_compute(config)
         return ParallelSelfPlay(config, workers=workers, ranks=ranks, first_round=resumed_at)
     return None
+
+
+def _say_how_workers_compute(config: AppConfig) -> None:
+    """Log what the networks of workers leave out of the learner's settings, if it is anything."""
+    device = config.device
+    if (device.mixed_precision, device.compile) != ("off", "off"):
+        logger.info(
+            "workers play on the CPU in float32, uncompiled: device.mixed_precision=%s and "
+            "device.compile=%s are for the learner",
+            device.mixed_precision,
+            device.compile,
+        )
 
 
 def play_in_learner(

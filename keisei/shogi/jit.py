@@ -31,6 +31,8 @@ import numpy as np
 import platformdirs
 from numba import types
 
+from keisei.errors import KeiseiError
+
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 KERNEL_SOURCES: Final = ("constants.py", "shogi/*.py", "search/*.py", "network/sparse/*.py")
 """Files with kernels and their constants: the cache directory's name has a hash of them."""
@@ -152,8 +154,8 @@ def cache_directory() -> Path:
             _announce(directory, problem, is_lasting=find_root is not _fresh_temporary)
         _prune(directory)
         return directory
-    raise OSError(
-        "neither the user's cache directory nor the temporary one can be written; "
+    raise KeiseiError(
+        f"neither the user's cache directory nor the temporary one can be written ({problem}); "
         "set KEISEI_CACHE_DIR to a directory that can"
     )
 

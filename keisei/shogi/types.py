@@ -76,6 +76,9 @@ class PieceKind(IntEnum):
 _PROMOTED: Final = {0: 8, 1: 9, 2: 10, 3: 11, 5: 12, 6: 13}
 _UNPROMOTED: Final = (0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 5, 6)
 
+MAX_QUOTED: Final = 200
+"""Characters of a text that is no move that its error quotes: it may come from a stranger."""
+
 SYMBOLS: Final = ("P", "L", "N", "S", "G", "B", "R", "K", "+P", "+L", "+N", "+S", "+B", "+R")
 """SFEN letters by kind."""
 
@@ -199,7 +202,8 @@ class Move(NamedTuple):
                 raise NotationError(f"{text!r}: origin and target are the same square")
             return cls(from_square, to_square, len(text) == 5)
         raise NotationError(
-            f"{text!r} is not a USI move; expected something like '7g7f', '8h2b+' or 'P*5e'"
+            f"{text[:MAX_QUOTED]!r} is not a USI move; "
+            "expected something like '7g7f', '8h2b+' or 'P*5e'"
         )
 
     def __repr__(self) -> str:
@@ -243,7 +247,11 @@ class Diagram:
             raise IllegalPositionError(f"a board has {NUM_SQUARES} squares, not {len(self.board)}")
         self._validate_counts()
         for sq, piece in enumerate(self.board):
-            if piece is not None and rows_ahead(sq, piece.color) < ROWS_NEEDED.get(piece.kind, 0):
+            if (
+                piece is not None
+                and (needed := ROWS_NEEDED.get(piece.kind, 0))
+                and rows_ahead(sq, piece.color) < needed
+            ):
                 raise IllegalPositionError(
                     f"the {piece.kind.name.lower()} on {SQUARE_NAMES[sq]} could never move again"
                 )
@@ -258,17 +266,15 @@ class Diagram:
             raise IllegalPositionError("there is no king on the board")
         if any(len(hand) != NUM_HAND_KINDS for hand in self.hands) or len(self.hands) != len(Color):
             raise IllegalPositionError("hands are two rows of seven counts: P L N S G B R")
+        on_board = [_UNPROMOTED[piece.kind] for piece in self.board if piece is not None]
         for kind, limit in enumerate(HAND_LIMITS):
             held = [hand[kind] for hand in self.hands]
             if min(held) < 0:
                 raise IllegalPositionError("a hand cannot hold a negative number of pieces")
-            on_board = sum(
-                piece is not None and piece.kind.unpromoted == kind for piece in self.board
-            )
-            if on_board + sum(held) > limit:
+            total = on_board.count(kind) + sum(held)
+            if total > limit:
                 raise IllegalPositionError(
-                    f"{on_board + sum(held)} pieces of kind {PieceKind(kind).symbol}, "
-                    f"but a set has {limit}"
+                    f"{total} pieces of kind {PieceKind(kind).symbol}, but a set has {limit}"
                 )
         if not 1 <= self.move_number <= MAX_MOVE_NUMBER:
             raise IllegalPositionError(

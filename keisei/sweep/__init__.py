@@ -6,7 +6,9 @@ in a process of its own, and writes the best one as a recipe. Trials are stored 
 directs.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from keisei.front_door import imported_on_use
 
 if TYPE_CHECKING:
     from keisei.sweep.check import checked
@@ -16,23 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Sweep", "SweepSummary", "checked", "load_space", "run_sweep"]
 
-_MODULES = {
-    "Sweep": "space",
-    "SweepSummary": "summary",
-    "checked": "check",
-    "load_space": "space",
-    "run_sweep": "runner",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use: the process of a trial imports this package, and starts fast."""
-    from importlib import import_module
-
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+# The process of a trial imports this package, and starts fast.
+__getattr__, __dir__ = imported_on_use(
+    __name__,
+    {
+        "Sweep": "space",
+        "SweepSummary": "summary",
+        "checked": "check",
+        "load_space": "space",
+        "run_sweep": "runner",
+    },
+)

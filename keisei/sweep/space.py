@@ -22,14 +22,8 @@ from pydantic import (
 )
 
 from keisei.config import ConfigError, allowed_by, decode, load_config, parse, recipes, shown
-from keisei.config_schema import (
-    AppConfig,
-    Fraction,
-    NonNegative,
-    Positive,
-    Text,
-)
-from keisei.system import FileAccessError, read_bytes
+from keisei.config_schema import AppConfig, Fraction, NonNegative, Positive, Text
+from keisei.system import FileAccessError, read_bytes, require_possible
 
 Value = float | int | str
 """A parameter's value as the study stores it; choices are stored as text."""
@@ -262,6 +256,7 @@ def spaces() -> dict[str, Path]:
 def _base(base: str, file: Path) -> str:
     """Return the base as `load_config` finds it: a recipe, or a file, perhaps next to the space."""
     beside = file.parent / base
+    require_possible(beside)
     return str(beside) if base and base not in recipes() and beside.is_file() else base
 
 

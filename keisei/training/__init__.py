@@ -4,9 +4,10 @@
 and `Callback` the base class of everything that follows a run by its events.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keisei.callbacks import Callback, EventBus
+from keisei.front_door import imported_on_use
 
 if TYPE_CHECKING:
     from keisei.training.run import RunSummary, resume_run, start_run
@@ -14,19 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Callback", "EventBus", "RunSummary", "Trainer", "resume_run", "start_run"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import the heavy names on first use: plug-ins need `Callback` only."""
-    if name == "Trainer":
-        from keisei.training.trainer import Trainer
-
-        return Trainer
-    if name in ("RunSummary", "resume_run", "start_run"):
-        from keisei.training import run
-
-        return getattr(run, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+# Plug-ins need `Callback` only.
+__getattr__, __dir__ = imported_on_use(
+    __name__, {"Trainer": "trainer", "RunSummary": "run", "resume_run": "run", "start_run": "run"}
+)

@@ -27,9 +27,10 @@ from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
 from keisei.network.loading import read_network
 from keisei.players.spec import is_engine, make_player
+from keisei.ppo.buffer import experience_bytes
 from keisei.ppo.learner import Ranks, UpdateProfiler, learner_maker, require_launched
-from keisei.run_files import CHECKPOINTS, CONFIG, LOCK, MILESTONES, REPORT
-from keisei.system import InterruptFlag, read_bytes, remove_temporaries
+from keisei.run_files import CHECKPOINTS, CONFIG, LOCK, MILESTONES, REPORT, require_own_files
+from keisei.system import InterruptFlag, physical_memory, read_bytes, remove_temporaries
 from keisei.training.resume import Changes, changed_settings, changes_since, require_changeable
 from keisei.training.trackers import make_trackers, require_trackers
 from keisei.training.trainer import Trainer
@@ -45,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 PROFILE: Final = "profile"
 """The directory of a run that the traces go to."""
+
+_GIGABYTE: Final = 10**9
 
 
 class Profiler(Callback):
@@ -123,10 +126,7 @@ def start_run(
         ProgramNotAllowedError: The settings name an engine that is not among the `named` ones.
     """
     require_allowed(config, named)
-    learner_maker(config)  # fails now, before anything is written, if its packages are missing
-    _require_opponents(config)
-    require_trackers(config)
-    _require_effect(config)
+    _require_set_up(config)
     with _joined(config) as ranks:
         name = ranks.broadcast(config.run.name or f"{datetime.now():%Y%m%d-%H%M%S}")
         run_directory = Path(config.run.root) / name
@@ -145,8 +145,12 @@ def _new_directory(run_directory: Path) -> str | None:
         )
     try:
         run_directory.mkdir(parents=True, exist_ok=True)
+        if any(run_directory.iterdir()):
+            require_own_files(run_directory)
     except OSError as error:
         return f"cannot create {run_directory}: {error.strerror or error}"
+    except KeiseiError as error:
+        return str(error)
     return None
 
 
@@ -162,7 +166,9 @@ def resume_run(
     Raises:
         ConfigError: A setting has changed that cannot be; see `keisei.training.resume`.
         ProgramNotAllowedError: The settings name an engine that is not among the `named` ones.
+        KeiseiError: Files of the run lead out of it; see `require_own_files`.
     """
+    require_own_files(run_directory)
     require_allowed(config, named)
     require_changeable(
         {
@@ -171,10 +177,7 @@ def resume_run(
             if path in ("run.name", "run.root")  # the rest depends on the checkpoint
         }
     )
-    learner_maker(config)  # fails now, before anything is written, if its packages are missing
-    _require_opponents(config)
-    require_trackers(config)
-    _require_effect(config)
+    _require_set_up(config)
     with _joined(config) as ranks:
         return _train(config, run_directory, ranks, profile=profile, is_resumed=True)
 
@@ -295,6 +298,15 @@ def _newest_checkpoint(config: AppConfig, run_directory: Path, ranks: Ranks) -> 
     return checkpoint
 
 
+def _require_set_up(config: AppConfig) -> None:
+    """Raise a `KeiseiError` now, before anything is written, if these settings cannot be used."""
+    learner_maker(config)  # fails if its packages are missing
+    _require_opponents(config)
+    require_trackers(config)
+    _require_effect(config)
+    _require_memory(config)
+
+
 def _require_opponents(config: AppConfig) -> None:
     """Fail now, not at the first evaluation, if an opponent cannot be set up."""
     for spec in config.evaluation.opponents:
@@ -321,6 +333,20 @@ def _require_effect(config: AppConfig) -> None:
         )
     if problems:
         raise ConfigError(problems)
+
+
+def _require_memory(config: AppConfig) -> None:
+    """Raise `ConfigError` if this machine cannot hold the experience of an update."""
+    plies, games = config.selfplay.rollout_plies, config.env.num_games
+    needed = experience_bytes(plies, games, config.selfplay.num_targets)
+    if needed > (memory := physical_memory()):
+        raise ConfigError(
+            [
+                f"env.num_games ({games:,}) times selfplay.rollout_plies ({plies:,}) is experience "
+                f"of {needed / _GIGABYTE:,.1f} GB for an update, and this machine has "
+                f"{memory / _GIGABYTE:,.1f} GB of memory: make one of them smaller"
+            ]
+        )
 
 
 def _callbacks(config: AppConfig, run_directory: Path, console: Console) -> list[Callback]:

@@ -1,9 +1,16 @@
-"""The metrics of one training step, and the facts of a run when it starts."""
+"""The metrics of one training step, and the facts of a run when it starts.
+
+Among the metrics is what the run uses of its machine; torch is asked for it only where something
+else has imported it.
+"""
 
 import platform
+import sys
+import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +22,7 @@ from keisei.ppo.learner import Learner, UpdateStats
 from keisei.selfplay.rollout import RolloutStats
 from keisei.shogi.rules import Termination
 from keisei.shogi.types import Color
-from keisei.system import resident_megabytes, video_megabytes
+from keisei.system import resident_megabytes, usable_cpus
 from keisei.training.background import is_in_background
 
 
@@ -106,3 +113,70 @@ def run_facts(config: AppConfig, learner: Learner, buffer: ExperienceBuffer) -> 
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
+
+
+class UsageMeter:
+    """Measures how busy this machine is with a run: processors, memory and GPU."""
+
+    MIN_INTERVAL: Final = 1.0
+    """Seconds between two measurements: looking at all child processes takes milliseconds."""
+
+    def __init__(self) -> None:
+        self._cpu_seconds: dict[int, float] = {}
+        self._measured = time.monotonic()
+        self._shares: dict[str, float] = {}
+        self._read_cpu_seconds()
+
+    def shares(self) -> dict[str, float]:
+        """Return shares from 0 to 1, by name.
+
+        ``cpu``: processor time of this process and its children since the last call, of all
+        processors it may use; ``memory``: memory in use on this machine; ``gpu``: time in which the
+        GPU was busy, where one is in use and its driver tells.
+        """
+        import psutil
+
+        now = time.monotonic()
+        if now - self._measured < self.MIN_INTERVAL:
+            return dict(self._shares)
+        spent = self._read_cpu_seconds()
+        self._shares = {
+            "cpu": min(1.0, spent / (now - self._measured) / usable_cpus()),
+            "memory": float(psutil.virtual_memory().percent) / 100.0,
+        }
+        if (busy := _gpu_share()) is not None:
+            self._shares["gpu"] = busy
+        self._measured = now
+        return dict(self._shares)
+
+    def _read_cpu_seconds(self) -> float:
+        """Return the processor time since the last call; new processes count from their start."""
+        import psutil
+
+        seconds: dict[int, float] = {}
+        own = psutil.Process()
+        for process in (own, *own.children(recursive=True)):
+            with suppress(psutil.Error):  # it may have ended
+                times = process.cpu_times()
+                seconds[process.pid] = times.user + times.system
+        before, self._cpu_seconds = self._cpu_seconds, seconds
+        return sum(max(0.0, spent - before.get(pid, 0.0)) for pid, spent in seconds.items())
+
+
+def _gpu_share() -> float | None:
+    """Return the share of the time in which the GPU was busy; None if that is not known."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    try:
+        return float(torch.cuda.utilization()) / 100.0
+    except Exception:  # noqa: BLE001 - needs a package of the driver, which fails in its own ways
+        return None
+
+
+def video_megabytes() -> float | None:
+    """Return the peak GPU memory of this process's tensors in MiB; None if no GPU is in use."""
+    torch = sys.modules.get("torch")  # without torch there are no tensors
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    return float(torch.cuda.max_memory_allocated()) / (1 << 20)

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from keisei.callbacks import (
     CheckpointSaved,
@@ -31,19 +32,19 @@ from keisei.callbacks import (
 )
 from keisei.checkpoints.store import Checkpoint, save_checkpoint
 from keisei.config_schema import AppConfig
-from keisei.errors import KeiseiError
+from keisei.errors import CheckpointError, KeiseiError
 from keisei.evaluation.measure import measure
 from keisei.evaluation.placing import Placement
 from keisei.evaluation.score import Score
+from keisei.network.predictor import Weights
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import (
-    LearnSettings,
     RankLostError,
     Ranks,
-    fading,
+    finish_rollout,
+    learn_settings,
     make_learner,
     schedule_fraction,
-    scheduled,
 )
 from keisei.run_files import CHECKPOINTS, MILESTONES, PAUSE, RESET
 from keisei.selfplay.rollout import RolloutStats
@@ -60,7 +61,7 @@ from keisei.selfplay.source import (
     without_snapshots,
 )
 from keisei.shogi.rules import Outcome
-from keisei.system import InterruptFlag, UsageMeter
+from keisei.system import InterruptFlag
 from keisei.timing import SectionTimer
 from keisei.training.background import BackgroundEvaluation, is_in_background
 from keisei.training.generators import (
@@ -75,7 +76,7 @@ from keisei.training.resume import (
     needs_final_evaluation,
     needs_new_games,
 )
-from keisei.training.step_metrics import run_facts, step_metrics
+from keisei.training.step_metrics import UsageMeter, run_facts, step_metrics
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +106,7 @@ class Trainer:
             config.env.num_games,
             targets=config.selfplay.num_targets,
         )
+        self.learner.prepare(self.buffer)
         self.background = BackgroundEvaluation(config, run_directory)
         self.timer = SectionTimer()
         self._usage = UsageMeter()
@@ -180,8 +182,9 @@ class Trainer:
             self._set_phase("waiting")
             self._take_evaluation(self.background.finish(interrupt))
             final = self.config.evaluation
-            self.evaluate(final.final_games, final.final_within)
-            self._is_measured = True
+            self._is_measured = self.evaluate(final.final_games, final.final_within)
+            if not self._is_measured:
+                return "interrupted"
         self.save(states)
         return end
 
@@ -210,32 +213,10 @@ class Trainer:
         stats = self._of_all_ranks(stats)
         self._set_phase("learning")
         with self.timer.section("learning"):
-            self.buffer.finish(
-                gamma=config.ppo.gamma,
-                gae_lambda=scheduled(
-                    "linear", config.ppo.gae_lambda, config.ppo.gae_lambda_end, done
-                ),
-                value_lambda=config.ppo.value_lambda,
-                shaping=fading(config.selfplay.shaping, config.selfplay.shaping_end, done),
-            )
-            settings = LearnSettings(
-                learning_rate=scheduled(
-                    config.ppo.learning_rate_schedule,
-                    config.ppo.learning_rate,
-                    config.ppo.learning_rate_end,
-                    done,
-                    warmup=config.ppo.warmup,
-                ),
-                entropy_weight=scheduled(
-                    config.ppo.entropy_schedule,
-                    config.ppo.entropy,
-                    config.ppo.entropy_end,
-                    done,
-                ),
-            )
+            finish_rollout(self.buffer, config, done)
             update = self.learner.learn(
                 self.buffer,
-                settings,
+                learn_settings(config, done),
                 on_epoch=lambda epoch: self.bus.emit(EpochEnd(epoch, self.progress)),
                 on_samples=lambda done, total: self._set_phase("learning", done, total),
             )
@@ -294,11 +275,16 @@ class Trainer:
         if self.ranks.size == 1:
             return
         with self.timer.section("waiting"):
+            self._reset_ranks()
             while self.ranks.broadcast(self._pause.is_set()):
                 self._set_phase("paused")
                 if self.ranks.any(self._interrupt.is_set):
                     return
                 time.sleep(PAUSE_INTERVAL)
+                self._reset_ranks()
+
+    def _reset_ranks(self) -> None:
+        """Reset the games of all ranks if the first one is asked to."""
         if self.ranks.broadcast(self.ranks.is_first and self._reset.take()):
             self.selfplay.reset()
 
@@ -316,21 +302,34 @@ class Trainer:
             total.add(part)
         return total
 
-    def evaluate(self, games: int, within: float) -> dict[str, Score]:
-        """Rate the network, by its averaged weights if any, and play the configured opponents."""
+    def evaluate(self, games: int, within: float) -> bool:
+        """Rate the network, by its averaged weights if any, and play the configured opponents.
+
+        Returns:
+            Whether it was measured: not if the run is interrupted meanwhile.
+        """
+
+        def on_games(games: int, at_most: int) -> None:
+            self._set_phase("evaluating", games, at_most)
+            if self._interrupt.is_set:
+                raise _EvaluationInterruptedError
+
         self._set_phase("evaluating")
-        result = measure(
-            self.learner.evaluation_network,
-            self.config,
-            games=games,
-            within=within,
-            seed=self.config.run.seed + self.update,
-            sample_games=self.config.logging.sample_games,
-            on_games=lambda games, at_most: self._set_phase("evaluating", games, at_most),
-        )
+        try:
+            result = measure(
+                self.learner.evaluation_network,
+                self.config,
+                games=games,
+                within=within,
+                seed=self.config.run.seed + self.update,
+                sample_games=self.config.logging.sample_games,
+                on_games=on_games,
+            )
+        except _EvaluationInterruptedError:
+            return False
         self._take_evaluation(EvaluationEnd.of(self.progress, result))
         self.timer.take()  # the next step's times are its own
-        return self.scores
+        return True
 
     def save(self, others: Sequence[Mapping[str, Any]] = ()) -> Path:
         """Write a checkpoint; `others` are the states of the other ranks, if there are any."""
@@ -398,7 +397,20 @@ class Trainer:
 
         Raises:
             ConfigError: A setting has changed that cannot be; see `keisei.training.resume`.
+            CheckpointError: Something in it is missing or wrong: its sums say only that it is
+                whole, and a stranger's may be.
         """
+        try:
+            self._restore(checkpoint)
+        except KeiseiError:
+            raise
+        except _WRONG_CONTENT as error:
+            raise CheckpointError(
+                f"{checkpoint.path} is whole but cannot be resumed: an entry of its state is "
+                f"missing or wrong ({type(error).__name__}: {error})"
+            ) from error
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
         state: Mapping[str, Any] = checkpoint.state
         if "selfplay" not in state:
             raise KeiseiError(
@@ -407,17 +419,15 @@ class Trainer:
             )
         self.changes = changes_since(checkpoint, self.config)
         self.learner.restore(state)
+        _require_snapshots(state["selfplay"], self.learner.network.weights())
         self.timestep, self.update = checkpoint.timestep, checkpoint.update
         self._restore_own(state)
         restore_rng(state["global_randoms"])
         self.games = int(state["games"])
         self._earlier_seconds = self._milestones_until = float(state["seconds"])
-        self.scores = {
-            name: Score(tuple(tally[:3]), tuple(tally[3:]))
-            for name, tally in state["scores"].items()
-        }
+        self.scores = {str(name): _score(tally) for name, tally in state["scores"].items()}
         placed = state.get("placement")
-        self.placement = None if placed is None else Placement(**placed)
+        self.placement = None if placed is None else _PLACEMENT.validate_python(placed)
         self._is_measured = bool(state["is_measured"]) and not needs_final_evaluation(self.changes)
         for path, change in self.changes.items():
             logger.info("changed setting: %s: %s", path, change)
@@ -483,6 +493,36 @@ class Trainer:
         if limit > 0.0 and self.progress.seconds >= 60.0 * limit:
             return "time limit"
         return None
+
+
+_WRONG_CONTENT: Final = (
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+    RuntimeError,  # of torch, whose optimizers check little
+)
+"""What a state with a missing or wrong entry raises while it is restored."""
+
+_PLACEMENT: Final = TypeAdapter(Placement)
+
+
+def _score(tally: Sequence[int]) -> Score:
+    wins, draws, losses, *as_white = (int(number) for number in tally)
+    white_wins, white_draws, white_losses = as_white
+    return Score((wins, draws, losses), (white_wins, white_draws, white_losses))
+
+
+def _require_snapshots(state: Mapping[str, Any], weights: Weights) -> None:
+    """Raise `CheckpointError` unless the snapshots of a pool are weights of this network.
+
+    They are loaded in the middle of a rollout, some updates later.
+    """
+    kinds = {name: (np.shape(array), np.asarray(array).dtype) for name, array in weights.items()}
+    for snapshot in state["pool"]["snapshots"]:
+        if {name: (array.shape, array.dtype) for name, array in snapshot.items()} != kinds:
+            raise CheckpointError("a snapshot in the pool of the checkpoint is of another network")
+
+
+class _EvaluationInterruptedError(Exception):
+    """The run is to end: an evaluation may take longer than anyone waits."""
 
 
 def _is_due(update: int, interval: int) -> bool:

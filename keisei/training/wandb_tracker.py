@@ -4,6 +4,7 @@ Nothing here can block training: uploads run in a thread of their own, and the e
 for them only up to a timeout. The package ``wandb`` is an argument, so that tests can pass a fake.
 """
 
+import inspect
 import logging
 import math
 import os
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, Literal
 
 from keisei import run_files
@@ -40,23 +42,34 @@ TIMESTEP: Final = "timestep"
 
 def import_wandb() -> Any:
     """Return the wandb package; raises `KeiseiError` with instructions if it is missing."""
+    missing = KeiseiError(
+        "logging.wandb needs the package wandb, which is not installed: "
+        'python -m pip install "keisei[wandb]"; or set logging.wandb to off'
+    )
     try:
         import wandb
     except ImportError as error:
-        raise KeiseiError(
-            "logging.wandb needs the package wandb, which is not installed: "
-            'python -m pip install "keisei[wandb]"; or set logging.wandb to off'
-        ) from error
+        raise missing from error
+    # Python imports a folder as an empty package, and wandb leaves one wherever it is used.
+    if isinstance(wandb, ModuleType) and not hasattr(wandb, "init"):
+        raise missing
     return wandb
 
 
 def require_key(wandb: Any) -> None:
     """Raise `KeiseiError` if there is no API key, for which wandb would ask during the run."""
-    if not (os.environ.get("WANDB_API_KEY") or wandb.api.api_key):
+    if not (os.environ.get("WANDB_API_KEY") or _has_credentials(wandb)):
         raise KeiseiError(
             "logging.wandb=online needs an API key: run `wandb login` or set WANDB_API_KEY; or set "
             "logging.wandb to offline"
         )
+
+
+def _has_credentials(wandb: Any) -> bool:
+    """Return whether wandb finds a key, or another credential, without asking for one."""
+    if "prompt" in inspect.signature(wandb.login).parameters:
+        return bool(wandb.login(prompt=False, verify=False))
+    return bool(wandb.api.api_key)  # earlier releases cannot be kept from asking; later ones warn
 
 
 class WandbTracker(Callback):

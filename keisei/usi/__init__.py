@@ -4,8 +4,9 @@
 another program. Both are imported when they are used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from keisei.front_door import imported_on_use
 
 if TYPE_CHECKING:
     from keisei.usi.client import Limit, UsiEngine, UsiEngineError, UsiSettings
@@ -14,21 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Limit", "Settings", "UsiEngine", "UsiEngineError", "UsiSettings"]
 
-_MODULES: Final = {
-    "Engine": "engine",
-    "Limit": "client",
-    "Settings": "options",
-    "UsiEngine": "client",
-    "UsiEngineError": "client",
-    "UsiSettings": "client",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = imported_on_use(
+    __name__,
+    {
+        "Engine": "engine",
+        "Limit": "client",
+        "Settings": "options",
+        "UsiEngine": "client",
+        "UsiEngineError": "client",
+        "UsiSettings": "client",
+    },
+)

@@ -6,23 +6,18 @@ cannot be read with a timeout; therefore three threads read and write, and calle
 """
 
 import os
-import secrets
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, Full, Queue, SimpleQueue
 from threading import Lock, Thread
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
-from keisei.system import ended_by, in_own_group
-
-if TYPE_CHECKING:
-    import psutil
+from keisei.system import ended_by
+from keisei.usi.process_tree import start_tree
 
 MAX_LINE_BYTES: Final = 1 << 16
 """An engine that prints a longer line is considered broken."""
@@ -35,9 +30,6 @@ REMEMBERED_LENGTH: Final = 200
 
 QUIT_TIMEOUT: Final = 1.0
 """Seconds to wait after ``quit``, and again after SIGTERM."""
-
-MARK: Final = "KEISEI_ENGINE"
-"""Environment variable by which the processes of an engine are known."""
 
 _POLL_INTERVAL: Final = 0.05
 _ANSWERS: Final = frozenset({"id", "option", "usiok", "readyok", "bestmove"})
@@ -70,20 +62,11 @@ class EngineProcess:
             raise EngineProcessError(
                 f"program {command[0]} not found; is it installed and on the PATH?"
             )
-        mark = secrets.token_hex(8)
         try:
-            self._popen = subprocess.Popen(
-                (program, *command[1:]),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                env={**os.environ, MARK: mark},
-                **in_own_group(),
-            )
+            self._tree = start_tree((program, *command[1:]))
         except OSError as error:
             raise EngineProcessError(f"{command[0]} can't be started: {error}") from None
-        self._mark = mark
+        self._popen = self._tree.popen
         self._commands: SimpleQueue[bytes | None] = SimpleQueue()
         self._answers: Queue[str] = Queue(MAX_ANSWER_LINES)
         self._last_lines: deque[str] = deque(maxlen=REMEMBERED_LINES)
@@ -98,7 +81,7 @@ class EngineProcess:
     @property
     def id(self) -> int:
         """Process id."""
-        return self._popen.pid
+        return self._tree.id
 
     @property
     def is_running(self) -> bool:
@@ -140,7 +123,7 @@ class EngineProcess:
             lives = self.is_running
             if not lives and self._reader.is_alive():
                 # Its last output still counts; its children may hold the pipe open.
-                _signal_group(self._popen, force=True)
+                self._tree.kill()
                 self._reader.join(QUIT_TIMEOUT)
             remaining = deadline.remaining
             if lives and remaining <= 0.0:
@@ -164,7 +147,7 @@ class EngineProcess:
             self._commands.put(b"quit\n")
             self._commands.put(None)
             if not self._ends_within(QUIT_TIMEOUT):
-                _signal_group(self._popen, force=False)
+                self._tree.terminate()
                 self._ends_within(QUIT_TIMEOUT)
             self._force()
 
@@ -174,13 +157,13 @@ class EngineProcess:
             self._force()
 
     def _force(self) -> None:
-        """Kill the process group; after a regular end, child processes may be left."""
+        """Kill all that is left; after a regular end, these may be child processes."""
         if self._is_gone:  # its process id may have been reused
             return
-        _signal_group(self._popen, force=True)
+        self._tree.kill()
         self._ends_within(QUIT_TIMEOUT)
         self._is_gone = True
-        _kill_marked(self._mark, besides=self.id)
+        self._tree.close()
         self._commands.put(None)
         for thread in (self._writer, self._reader, self._listener):
             thread.join(QUIT_TIMEOUT)
@@ -257,50 +240,3 @@ class EngineProcess:
 def _text(line: bytes) -> str:
     """Decode a line of any bytes; USI itself is plain ASCII."""
     return line.decode(errors="backslashreplace").strip()
-
-
-def _kill_marked(mark: str, besides: int) -> None:
-    """Kill all processes of an engine `besides` itself, also those that have left its group.
-
-    They are found by a variable of their environment, which is inherited.
-    """
-    import psutil
-
-    while True:
-        found = [
-            process
-            for process in psutil.process_iter()
-            if process.pid != besides and _is_marked(process, mark)
-        ]
-        for process in found:
-            with suppress(psutil.Error):
-                process.kill()
-        if not psutil.wait_procs(found, QUIT_TIMEOUT)[0]:  # none was there, or none can be ended
-            return
-
-
-def _is_marked(process: "psutil.Process", mark: str) -> bool:
-    import psutil
-
-    with suppress(psutil.Error, OSError):
-        is_marked: bool = process.environ().get(MARK) == mark
-        return is_marked and process.status() != psutil.STATUS_ZOMBIE
-    return False
-
-
-def _signal_group(popen: "subprocess.Popen[bytes]", *, force: bool) -> None:
-    """End the process and its child processes; Windows has no equivalent of SIGTERM."""
-    if sys.platform == "win32":
-        if popen.poll() is None:
-            with suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(
-                    ("taskkill", "/F", "/T", "/PID", str(popen.pid)),
-                    capture_output=True,
-                    check=False,
-                    timeout=10,
-                )
-            with suppress(OSError):
-                popen.kill()
-    else:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(popen.pid, signal.SIGKILL if force else signal.SIGTERM)

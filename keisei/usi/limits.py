@@ -7,7 +7,7 @@ from threading import Condition
 from typing import Final, NamedTuple
 
 from keisei.shogi.types import Color
-from keisei.usi.options import Settings
+from keisei.usi.options import Settings, whole_number
 
 MOVES_AHEAD: Final = 40
 """Equal parts into which the main time is split at the start of a game; fewer later on."""
@@ -214,10 +214,8 @@ def parse_go(arguments: Sequence[str]) -> tuple[SearchLimits, list[str]]:
 
 def _number(text: str) -> int | None:
     """Parse a whole number; negative ones, which GUIs send for an overdrawn clock, become 0."""
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
-        return None
-    return max(0, min(int(text), _MAX_NUMBER))
+    number = whole_number(text)
+    return None if number is None else max(0, min(number, _MAX_NUMBER))
 
 
 class Job:

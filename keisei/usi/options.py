@@ -15,11 +15,25 @@ from keisei.shogi.rules import DeclarationRule
 UNLIMITED_SIMULATIONS: Final = -1
 """Simulations are limited by time only."""
 
+MAX_DIGITS: Final = 18
+"""Digits of a number in a command, at most: Python takes time by the square of their number."""
+
 NEVER_RESIGNS: Final = 100_000
 
 
 class OptionError(KeiseiError, ValueError):
     """An unknown option, or an invalid value of one."""
+
+
+def whole_number(text: str) -> int | None:
+    """Parse a whole number of up to `MAX_DIGITS` digits; None for any other text.
+
+    >>> whole_number("-12"), whole_number("1e3")
+    (-12, None)
+    """
+    digits = text.removeprefix("-")
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS
+    return int(text) if is_number else None
 
 
 @dataclass(frozen=True)
@@ -99,14 +113,14 @@ class Option(NamedTuple):
                 raise OptionError(f"option {self.name} can't be {value!r}, it takes true, false")
             return value == "true"
         minimum, maximum = self.limits
-        digits = value.removeprefix("-")
-        if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
+        number = whole_number(value)
+        if number is None:
             raise OptionError(f"option {self.name} is {value!r}, it must be a whole number")
-        if not minimum <= int(value) <= maximum:
+        if not minimum <= number <= maximum:
             raise OptionError(
                 f"option {self.name} is {value}, it must be from {minimum} to {maximum}"
             )
-        return int(value)
+        return number
 
     def announcement(self, default: int | bool | DeclarationRule) -> str:
         """Return the ``option`` line."""

@@ -209,7 +209,7 @@ class Thinker:
             return Decision("resign")
         game.declaration = settings.declaration
         if not len(game.legal_actions):
-            self._report([PrincipalVariation((), -1.0, 0, 0.0, 0)], job, 0)
+            self._report([PrincipalVariation((), -1.0, 0, 0.0, 0)], job)
             return Decision("resign")
         if game.can_declare:
             return Decision("win")
@@ -219,7 +219,7 @@ class Thinker:
         if mate:
             actions = _actions_of(game, mate)
             line = PrincipalVariation(actions, 1.0, 0, 1.0, len(mate))
-            self._report([line], job, 0)
+            self._report([line], job)
             return self._decision([line], settings)
         return self._decision(self._search_tree(game, job, only), settings)
 
@@ -368,18 +368,21 @@ class Thinker:
         expected = moves[1] if settings.ponder and len(moves) > 1 else None
         return Decision(moves[0], expected)
 
-    def _report(self, lines: list[PrincipalVariation], job: Job, done: int) -> None:
+    def _report(self, lines: list[PrincipalVariation], job: Job, done: int | None = None) -> None:
+        """Send the lines that were found by `done` simulations; None: without the tree."""
         assert self._game is not None
         seconds = max(time.monotonic() - job.arrival, 1e-3)
-        # Where nothing was searched, the tree is one of an earlier move.
-        deepest, full = (self._search.max_depth, self._search.permille_full) if done else (0, 0)
+        # What was found without the tree leaves it as the search of an earlier move left it.
+        nodes, deepest, full = 0, 0, 0
+        if done is not None:
+            nodes, deepest, full = done, self._search.max_depth, self._search.permille_full
         for number, line in enumerate(lines, 1):
             moves = " ".join(_moves_of(self._game, line))
             several = f" multipv {number}" if job.settings.multipv > 1 else ""
             self._writer.send(
                 f"info depth {max(1, len(line.actions))} "
                 f"seldepth {max(1, len(line.actions), deepest)}{several} "
-                f"score {score_of(line)} nodes {done} nps {round(done / seconds)} "
+                f"score {score_of(line)} nodes {nodes} nps {round(nodes / seconds)} "
                 f"hashfull {full} time {round(1000 * seconds)}" + (f" pv {moves}" if moves else "")
             )
 

@@ -4,8 +4,9 @@ The names of this package are imported when they are first used, so that ``impor
 without the extra.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from keisei.front_door import imported_on_use
 
 if TYPE_CHECKING:
     from keisei.web.dashboard.site import serve_dashboard
@@ -21,21 +22,14 @@ __all__ = [
     "serve_play",
 ]
 
-_MODULES = {
-    "PlaySettings": "keisei.web.play.pages",
-    "is_installed": "keisei.web.server",
-    "require_installed": "keisei.web.server",
-    "serve": "keisei.web.server",
-    "serve_dashboard": "keisei.web.dashboard.site",
-    "serve_play": "keisei.web.play.pages",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = imported_on_use(
+    __name__,
+    {
+        "PlaySettings": "play.pages",
+        "is_installed": "server",
+        "require_installed": "server",
+        "serve": "server",
+        "serve_dashboard": "dashboard.site",
+        "serve_play": "play.pages",
+    },
+)

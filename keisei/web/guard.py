@@ -9,9 +9,12 @@ a request must also have a token.
 import hmac
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from html import escape
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from keisei.web.languages import LANGUAGE_COOKIE, language_of, mark, translated
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -26,7 +29,27 @@ MAX_HEADER_BYTES: Final = 32 << 10
 
 COOKIE: Final = "keisei-token"
 
-_FOREIGN: Final = "Requests from pages of other sites are refused."
+_FOREIGN: Final = mark("Requests from pages of other sites are refused.")
+_NO_TOKEN: Final = mark("Open the address that keisei printed, with its token.")
+_OTHER_HOST: Final = mark("This server has another name. Open the address that keisei printed.")
+_LONG_HEADERS: Final = mark("Address and headers are larger than {size} bytes.")
+_LARGE: Final = mark("The request is larger than {size} bytes.")
+_NO_LENGTH: Final = mark("A Content-Length is required.")
+_TITLE: Final = mark("This page cannot be opened")
+
+_PAGE: Final = """<!doctype html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title} · Keisei</title>
+<style>:root {{ color-scheme: light dark; font-family: system-ui, sans-serif; }}
+main {{ max-width: 32em; margin: 4em auto; padding: 0 1em; }}</style>
+</head>
+<body><main><h1>{title}</h1><p>{reason}</p></main></body>
+</html>
+"""
+"""The page of a refusal; it needs nothing from the server, which would refuse that too."""
 
 _LOOPBACK_NAMES: Final = frozenset({"localhost"})
 
@@ -42,6 +65,15 @@ _HEADERS: Final = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
 )
+
+
+class Refusal(NamedTuple):
+    """Why a request is not answered."""
+
+    status: int
+    reason: str
+    size: int = 0
+    """The limit that the reason names, in bytes."""
 
 
 def is_loopback(host: str) -> bool:
@@ -91,34 +123,34 @@ class Guard:
         }
         refusal = self._refusal(scope, headers)
         if refusal is not None:
-            await _refuse(scope, send, *refusal)
+            await _refuse(scope, send, refusal, headers)
             return
         if self._token is not None and not self._has_cookie(headers.get("cookie", "")):
-            await self._set_cookie(scope, send, self._token)
+            await self._set_cookie(scope, send, self._token, headers)
             return
         await self._app(scope, receive, _with_headers(send))
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        """Return status and reason of a refusal; None if the request is permitted."""
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
+        """Return why a request is refused; None if it is permitted."""
         size = len(scope["path"]) + len(scope["query_string"])
         size += sum(len(name) + len(value) for name, value in scope["headers"])
         if size > MAX_HEADER_BYTES:
-            return 431, f"Address and headers are larger than {MAX_HEADER_BYTES} bytes."
+            return Refusal(431, _LONG_HEADERS, MAX_HEADER_BYTES)
         host = headers.get("host", "")
         if not self._is_ours(host):
-            return 421, f"Unknown host {host or '(none)'}. Use the address that keisei printed."
+            return Refusal(421, _OTHER_HOST)
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
-            return 403, _FOREIGN
+            return Refusal(403, _FOREIGN)
         if scope["type"] == "websocket":  # these always have an origin
             return None
         if _is_part_of_another_page(headers):
-            return 403, _FOREIGN
+            return Refusal(403, _FOREIGN)
         if "transfer-encoding" in headers:  # even with a Content-Length, which is then ignored
-            return 411, "A Content-Length is required."
+            return Refusal(411, _NO_LENGTH)
         length = headers.get("content-length", "0")
         if not _is_at_most(length, self._max_bytes):
-            return 413, f"The request is larger than {self._max_bytes} bytes."
+            return Refusal(413, _LARGE, self._max_bytes)
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -138,14 +170,15 @@ class Guard:
         return address is not None and (not self._only_loopback or address.is_loopback)
 
     def _has_cookie(self, header: str) -> bool:
-        """Return whether the cookies have the token; those of other programs may be malformed."""
-        pairs = (part.strip().partition("=") for part in header.split(";"))
-        return any(name == self._cookie and self._is_token(value) for name, _, value in pairs)
+        """Return whether the cookies have the token."""
+        return any(self._is_token(value) for value in _cookies(header, self._cookie))
 
     def _is_token(self, text: str) -> bool:
         return self._token is not None and hmac.compare_digest(text.encode(), self._token.encode())
 
-    async def _set_cookie(self, scope: Scope, send: Send, token: str) -> None:
+    async def _set_cookie(
+        self, scope: Scope, send: Send, token: str, headers: dict[str, str]
+    ) -> None:
         """Set the cookie if the address has the token; refuse the request otherwise.
 
         The redirect removes the token from the address, so that it is not kept in the history or
@@ -154,7 +187,7 @@ class Guard:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         is_known = any(name == "token" and self._is_token(value) for name, value in query)
         if scope["type"] != "http" or not is_known:
-            await _refuse(scope, send, 401, "Open the address that keisei printed, with its token.")
+            await _refuse(scope, send, Refusal(401, _NO_TOKEN), headers)
             return
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         # One slash in front: '//host' and '/\host' would lead to another server.
@@ -206,22 +239,39 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-async def _refuse(scope: Scope, send: Send, status: int, reason: str) -> None:
+def _cookies(header: str, name: str) -> Iterator[str]:
+    """Yield the values of a cookie; cookies of other programs may be malformed."""
+    for part in header.split(";"):
+        found, _, value = part.strip().partition("=")
+        if found == name:
+            yield value
+
+
+async def _refuse(scope: Scope, send: Send, refusal: Refusal, headers: dict[str, str]) -> None:
+    """Answer with the reason: a page for a browser that opens one, plain text for others."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
         return
+    cookie = next(_cookies(headers.get("cookie", ""), LANGUAGE_COOKIE), "")
+    language = language_of(cookie, headers.get("accept-language", ""))
+    reason = translated(language, refusal.reason, size=refusal.size)
+    kind, text = b"plain", f"{reason}\n"
+    if "text/html" in headers.get("accept", ""):
+        title = translated(language, _TITLE)
+        kind = b"html"
+        text = _PAGE.format(language=language, title=escape(title), reason=escape(reason))
     await send(
         {
             "type": "http.response.start",
-            "status": status,
+            "status": refusal.status,
             "headers": [
-                (b"content-type", b"text/plain; charset=utf-8"),
+                (b"content-type", b"text/" + kind + b"; charset=utf-8"),
                 (b"connection", b"close"),  # a request that is too large is not read
                 *_HEADERS,
             ],
         }
     )
-    await send({"type": "http.response.body", "body": f"{reason}\n".encode()})
+    await send({"type": "http.response.body", "body": text.encode()})
 
 
 def _with_headers(send: Send) -> Send:

@@ -12,7 +12,8 @@ compares each with the texts in the code.
 """
 
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
@@ -32,12 +33,25 @@ _QUASAR: Final = {ENGLISH: "en-US"}
 
 _STORED: Final = "language"
 
+_LONG: Final = ("details", "file", "folder")
+"""Places of `retell` in which anything may stand; in others there is no colon."""
+
+_QUOTED: Final = "text"
+"""The place of `retell` in which a quotation stands, as `repr` writes it."""
+
+_QUOTATION: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+
 
 def tr(message: str, /, **values: object) -> str:
     """Return a text in the language of the page, with `values` in its ``{places}``."""
+    return translated(page_language(), message, **values)
+
+
+def translated(language: str, message: str, /, **values: object) -> str:
+    """Return a text in any language, as `tr` does in that of the page."""
     if not message:  # in a catalogue, that is the key of its own header
         return ""
-    text = _translations(page_language()).gettext(message)
+    text = _translations(language).gettext(message)
     return text.format(**values) if values else text
 
 
@@ -50,6 +64,42 @@ def trn(singular: str, plural: str, number: int, /, **values: object) -> str:
 def mark(message: str) -> str:
     """Return a text as it is, and mark it as one that `tr` will translate where it is shown."""
     return message
+
+
+_MAX_RETOLD: Final = 1_000
+"""Characters of a message that `retell` looks at: with two places or more in a template, the time
+grows faster than the length, and what stands there may come from a stranger."""
+
+
+def retell(message: str, templates: Sequence[str], translate: Callable[[str], str] = str) -> str:
+    """Return a message of another package, which is in English, in the language of the page.
+
+    Args:
+        message: the message, such as an error's.
+        templates: texts with places, one of which the message may fit.
+        translate: translates what stands in a place.
+
+    Returns:
+        The translation; empty if the message fits no template.
+    """
+    for template in templates if len(message) <= _MAX_RETOLD else ():
+        if (found := _pattern(template).fullmatch(message)) is not None:
+            values = {name: translate(text) for name, text in found.groupdict().items()}
+            return tr(template, **values)
+    return ""
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    """Return what matches a message, with a group for each place; a file's name may follow."""
+
+    def group(place: re.Match[str]) -> str:
+        name = place[1]
+        words = _QUOTATION if name == _QUOTED else ".+?" if name in _LONG else "[^:]+?"
+        return f"(?P<{name}>{words})"
+
+    pattern = re.sub(r"\\\{(\w+)\\\}", group, re.escape(template))
+    return re.compile(pattern + r"(?: \(in text\.txt\))?", re.DOTALL)
 
 
 def languages() -> dict[str, str]:

@@ -22,4 +22,4 @@ def not_found(reason: str) -> None:
     """Build a page that says what is not there; the caller sets the status 404."""
     with frame(tr("Not found")), ui.element("div").classes("k-card"):
         ui.label(reason).props("role=alert")
-        ui.link(tr("To the first page"), "/")
+        ui.link(tr("To the first page"), "/").classes("k-soft")

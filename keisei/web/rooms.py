@@ -1,7 +1,9 @@
-"""`Rooms`: what pages show, kept by id, so that a page that is reloaded finds it again."""
+"""`Room`: what pages show together. `Rooms`: kept by id, so that a reloaded page finds its own."""
 
+import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from keisei.errors import KeiseiError
 from keisei.web.languages import mark
@@ -11,24 +13,57 @@ MAX_ROOMS: Final = 32
 
 NO_ROOM: Final = mark("All game rooms are in use. Close a page with a game, then reload this one.")
 
+NO_NETWORK: Final = mark("{player} has no network")
+
 Redraw = Callable[[], None]
 """Function by which a page redraws itself; it also identifies the page."""
 
 
-class Room(Protocol):
-    """What is known of a room: a game that is played, or one that is analysed."""
+class Room(ABC):
+    """A game that is played, or one that is analysed, and the pages that show it.
 
-    id: str
+    Without pages it is idle. Call its methods in the event loop's thread only.
+    """
+
+    def __init__(self) -> None:
+        self.id = secrets.token_urlsafe(9)
+        self._pages: list[Redraw] = []
 
     @property
     def is_watched(self) -> bool:
         """Whether a page shows the room."""
+        return bool(self._pages)
 
     def attach(self, redraw: Redraw) -> None:
-        """Add a page."""
+        """Add a page, which is redrawn after every change; adding it twice has no effect."""
+        if redraw not in self._pages:
+            self._pages.append(redraw)
+        self._resume()
+
+    async def detach(self, redraw: Redraw) -> None:
+        """Remove a page; without pages the room becomes idle."""
+        if redraw in self._pages:
+            self._pages.remove(redraw)
+        if not self._pages:
+            await self.close()
 
     async def close(self) -> None:
-        """Stop what runs in the room."""
+        """Stop what runs in the room, and release its memory; the game is kept."""
+        self._pages.clear()
+        self._resume()
+        await self._release()
+
+    def _redraw(self) -> None:
+        for redraw in list(self._pages):
+            redraw()
+
+    @abstractmethod
+    def _resume(self) -> None:
+        """Start what is to run while pages show the room, or stop it if none does."""
+
+    @abstractmethod
+    async def _release(self) -> None:
+        """Release networks and engines."""
 
 
 AnyRoom = TypeVar("AnyRoom", bound=Room)

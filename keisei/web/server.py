@@ -20,7 +20,7 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.text import Text
@@ -34,6 +34,9 @@ from keisei.web.guard import (
     Guard,
     is_loopback,
 )
+
+if TYPE_CHECKING:
+    import uvicorn
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -194,14 +197,13 @@ def _application(build_pages: Callable[[], None], title: str) -> App:
     return app
 
 
-def _run(app: App, listener: socket.socket) -> None:
-    """Run the server until it is interrupted, then close the connections of open pages."""
+def server_config(app: App) -> "uvicorn.Config":
+    """Return the configuration of the server, with the limits that hold for every connection."""
     import uvicorn
 
-    from keisei.web.connections import MAX_CONNECTIONS, TimedProtocol, shorten_logs
+    from keisei.web.connections import MAX_CONNECTIONS, TimedProtocol
 
-    shorten_logs()
-    config = uvicorn.Config(
+    return uvicorn.Config(
         app,
         log_level="warning",
         http=TimedProtocol,
@@ -212,8 +214,17 @@ def _run(app: App, listener: socket.socket) -> None:
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         server_header=False,
     )
+
+
+def _run(app: App, listener: socket.socket) -> None:
+    """Run the server until it is interrupted, then close the connections of open pages."""
+    import uvicorn
+
+    from keisei.web.connections import shorten_logs
+
+    shorten_logs()
     with suppress(KeyboardInterrupt):  # uvicorn raises it again after its shutdown
-        uvicorn.Server(config).run(sockets=[listener])
+        uvicorn.Server(server_config(app)).run(sockets=[listener])
 
 
 def _has_screen() -> bool:

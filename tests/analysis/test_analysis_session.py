@@ -76,12 +76,14 @@ def test_every_line_is_searched(session: AnalysisSession) -> None:
     game = ShogiGame("startpos moves 7g7f 3c3d 8h3c+")
     session.lines = 3
     session.analyse(game)
-    info = wait(session, lambda info: info.simulations > 1_500)
+    info = wait(
+        session,
+        lambda info: len(info.lines) > 2 and all(line.visits >= 100 for line in info.lines[:3]),
+    )
     session.stop()
     shown = info.lines[:3]
     assert {line.moves[0].usi for line in shown[:2]} == {"2a3c", "2b3c"}, "both take the bishop"
     assert len({line.moves[0] for line in info.lines}) == len(info.lines)
-    assert all(line.visits >= 100 for line in shown)
     assert shown[2].value < shown[1].value
     for line in shown:
         replay = game.copy()

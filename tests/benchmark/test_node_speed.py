@@ -43,3 +43,13 @@ def test_the_command_prints_a_table_or_json(run: Path) -> None:
     report = json.loads(as_json.stdout)
     assert f"signature: {report['signature']}" in printed.output
     assert len(report["positions"]) == len(POSITIONS)
+
+
+def test_two_networks_are_compared(run: Path) -> None:
+    options = ["bench", "builtin", "--against", str(run), "--nodes", "20", "--threads", "1"]
+    printed = CliRunner().invoke(app, options)
+    assert printed.exit_code == 0, printed.output
+    assert "times as many nodes/s as" in " ".join(printed.output.split())
+    report = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
+    assert report["against"]["rates"]["1"] > 0.0
+    assert report["against"]["against"] is None

@@ -3,6 +3,7 @@
 import json
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,8 @@ def test_speed_memory_and_strength_are_in_one_table(run: Path) -> None:
     assert report.placement.low < figures["Elo"].value < report.placement.high
     assert [done for _, done, _ in reported] == list(range(4))
     assert report.scores["alphabeta:2"].games == 2
+    on_gpu = replace(report, peak_video_memory=700.0)
+    assert [row.name for row in on_gpu.figures()][2:4] == ["peak memory", "peak video memory"]
 
 
 def test_the_command_compares_with_an_earlier_report(run: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``keisei benchmark curve``: milestones of tiny runs, their table, plot and JSON."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from keisei.benchmark.strength_curve import (
     CurveReport,
     draw_curve,
     measure_curve,
+    print_curve_report,
     read_curve,
 )
 from keisei.checkpoints.rotation import list_checkpoints
@@ -52,6 +54,8 @@ def test_milestones_are_measured(run: Path) -> None:
     (point,) = report.points
     assert (point.run, point.recipe, point.timestep) == ("tiny-1", "tiny", 64)
     assert point.scores["random"].games == 2
+    (by_plies,) = measure_curve([run], opponents=["random"], games=2, rate=2.0).points
+    assert by_plies.minutes == pytest.approx(64 / 2.0 / 60)
 
 
 def test_a_run_without_milestones_is_refused(tmp_path: Path) -> None:
@@ -73,6 +77,7 @@ def some_points() -> CurveReport:
                     "greedy": Score((90, 5, 5), (80, 10, 10)),
                     "alphabeta:3": Score((9, 1, 0), (5, 0, 5)),
                 },
+                {},
             )
             for recipe in ("sparse", "tower")
             for seed in (1, 2)
@@ -86,12 +91,24 @@ def test_curves_are_drawn() -> None:
     assert png(figure).startswith(b"\x89PNG")
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
         "Elo",
-        "score against greedy, %",
-        "score against alphabeta:3, %",
+        "against greedy, %",
+        "against alphabeta:3, %",
     ]
     legend = figure.axes[0].get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["sparse", "tower"]
+
+
+def test_a_rating_beyond_the_scale_is_a_bound(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    on, *_ = some_points().points
+    above = replace(on, placement=Placement(4400.0, 4100.0, 4700.0, 100, "above"))
+    print_curve_report(CurveReport((on, above)))
+    text = capsys.readouterr().out
+    assert "100 (60-140)" in text
+    assert "above the scale: 4100 or more" in text
 
 
 def test_the_command_writes_plot_and_json_which_it_reads_again(run: Path, tmp_path: Path) -> None:
@@ -102,13 +119,18 @@ def test_the_command_writes_plot_and_json_which_it_reads_again(run: Path, tmp_pa
     assert b"<svg" in plot.read_bytes()
     kept = tmp_path / "curve.json"
     kept.write_text(json.dumps(json.loads(result.stdout)), encoding="utf-8")
-    assert len(read_curve(kept).points) == 1
+    (point,) = read_curve(kept).points
+    assert point.placement.rating == pytest.approx(
+        json.loads(result.stdout)["points"][0]["rating"]["rating"]
+    )
     result = CliRunner().invoke(benchmark_app, ["curve", "--add", str(kept)])
     assert result.exit_code == 0, result.output
     assert "tiny-1" in result.output
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"points": [1]}', '{"points": [{"run": 1}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"points": [1]}', '{"points": [{"run": 1}]}', "[" * 200_000]
+)
 def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "curve.json"
     path.write_text(text, encoding="utf-8")

@@ -75,6 +75,8 @@ def test_bad_checkpoints_are_named(run: Path) -> None:
 def test_directories_that_are_not_runs(run: Path) -> None:
     with pytest.raises(KeiseiError, match="there is no run in nothing"):
         keisei_evaluate("nothing")
+    with pytest.raises(KeiseiError, match=r"there is no run in miine.*; did you mean mine\?$"):
+        keisei_evaluate("miine")
     empty = Path("runs") / "empty"
     empty.mkdir()
     (empty / "config.json").write_text("{}")

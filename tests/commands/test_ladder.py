@@ -8,6 +8,7 @@ from typer.testing import Result
 
 from keisei.commands.ladder import ladder
 from keisei.errors import KeiseiError
+from keisei.evaluation.scale import current_scale
 from keisei.run_files import LADDER
 from tests.commands.invoke import invoke
 
@@ -88,3 +89,18 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a database, but long enough to be taken for one" * 20)
     with pytest.raises(KeiseiError, match="it is not a result store"):
         keisei_ladder("--store", str(tmp_path / "text"))
+
+
+def test_the_scale_is_shown_as_one_table() -> None:
+    text = keisei_ladder("--scale").stdout
+    for part in ("scale 1", "Elo", "95 %", "reference", "alphabeta:1", "fixed",
+                 "4 opening plies from startpos, ply limit 512"):  # fmt: skip
+        assert part in text, part
+    found = json.loads(keisei_ladder("--scale", "--json").stdout)
+    scale = current_scale()
+    assert found["scale"] == scale.version
+    assert len(found["players"]) == len(scale.references) + len(scale.file.engines)
+    ratings = [player["elo"] for player in found["players"]]
+    assert ratings == sorted(ratings, reverse=True)
+    with pytest.raises(KeiseiError, match="--scale shows the players of the scale"):
+        keisei_ladder("--scale", "greedy")

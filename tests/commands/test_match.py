@@ -255,3 +255,69 @@ def test_mistakes_are_explained(arguments: tuple[str, ...], message: str) -> Non
 )
 def test_wrong_usage(arguments: tuple[str, ...]) -> None:
     assert keisei_match(*arguments).exit_code == 2
+
+
+USUAL = ("--threads", "1")
+"""The scale's conditions: its ratings can be read from the games."""
+
+
+def test_a_match_against_a_reference_gives_a_rating() -> None:
+    bot = "alphabeta:1,margin=50"
+    result = json.loads(invoke(match, bot, "greedy", "--games", "20", *USUAL, "--json").stdout)
+    rated = result["rated"]
+    assert (rated["name"], rated["games"], rated["position"]) == (bot, 20, "on")
+    assert rated["low"] < rated["elo"] < rated["high"]
+    assert result["placed"] == []
+    text = invoke(match, "greedy", bot, "--games", "20", *USUAL).stdout
+    assert f"{bot} on scale 1: " in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("greedy", "random"), ("alphabeta:1,margin=50", "alphabeta:1,margin=60"),
+     ("alphabeta:1,margin=50", "greedy", "--ply-limit", "300")],
+    ids=["two references", "no reference", "other conditions"],
+)  # fmt: skip
+def test_other_matches_give_none(arguments: tuple[str, ...]) -> None:
+    result = json.loads(invoke(match, *arguments, "--games", "2", *USUAL, "--json").stdout)
+    assert result["rated"] is None
+
+
+PLACED = ("--games", "4", "--within", "20", "--max-games", "24", *USUAL)
+
+
+def test_both_players_can_be_placed_on_the_scale(tmp_path: Path) -> None:
+    path = tmp_path / "ladder.sqlite3"
+    bots = ("alphabeta:1,margin=50", "greedy,random=0.15")
+    arguments = (*bots, *PLACED, "--store", str(path))
+    placed = json.loads(invoke(match, *arguments, "--json").stdout)["placed"]
+    assert [player["name"] for player in placed] == list(bots)
+    assert {player["games"] for player in placed} == {24}
+    assert placed[0]["elo"] > placed[1]["elo"]
+    with ResultStore(path) as store:
+        assert sum(games for _, games in store.conditions()) == 4 + 2 * 24
+        text = invoke(match, *arguments).stdout
+        assert sum(games for _, games in store.conditions()) == 2 * 4 + 2 * 24
+    for bot in bots:
+        assert f"{bot} on scale 1: " in text
+    assert text.count(", 24 games") == 2
+
+
+def test_references_are_not_placed_and_games_against_them_count() -> None:
+    arguments = ("alphabeta:1,margin=50", "greedy", *PLACED, "--json")
+    result = json.loads(invoke(match, *arguments).stdout)
+    (placed,) = result["placed"]
+    assert (placed["name"], placed["games"]) == ("alphabeta:1,margin=50", 24)
+    enough = json.loads(invoke(match, *arguments, "--games", "24").stdout)
+    assert enough["placed"] == [enough["rated"]], "24 games are all that is allowed"
+
+
+def test_ctrl_c_while_placing_keeps_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(match_report, "place_player", interrupt)
+    result = invoke(match, "alphabeta:1,margin=50", "greedy", *PLACED, "--json")
+    assert result.exit_code == 130
+    plain = json.loads(result.stdout)
+    assert (plain["games"], plain["interrupted"], plain["placed"]) == (4, True, [])

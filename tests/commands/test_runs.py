@@ -14,6 +14,7 @@ from keisei.callbacks import EventBus
 from keisei.commands.runs import runs
 from keisei.errors import KeiseiError
 from keisei.training.trackers import JsonlTracker
+from tests.runs.journals import entry, new_run
 from tests.training.fake_run import fake_events
 
 
@@ -65,7 +66,9 @@ def test_machines_get_json(root: Path) -> None:
     assert [run["state"] for run in found] == ["finished", "failed", "broken"]
     assert found[0]["timestep"] == 163_840
     assert found[0]["scores"]["random"]["games"] == 128
-    assert found[0]["elo"] == {"elo": 1500.0, "low": 1450.0, "high": 1550.0}
+    assert found[0]["elo"] == {
+        "elo": 1500.0, "low": 1450.0, "high": 1550.0, "position": "on",
+    }  # fmt: skip
     assert 0.0 <= found[0]["scores"]["greedy"]["low"] <= found[0]["scores"]["greedy"]["score"]
 
 
@@ -85,3 +88,15 @@ def test_listing_leaves_the_heavy_packages_alone(root: Path) -> None:
         encoding="utf-8", env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
     assert result.stdout.endswith("set()\n")
+
+
+def test_beyond_the_scale_there_is_a_bound(tmp_path: Path) -> None:
+    metrics = {"eval/elo": 4400.0, "eval/elo_low": 4100.0, "eval/elo_high": 4700.0}
+    new_run(
+        tmp_path, "mine",
+        entry("evaluation", 1, metrics=metrics | {"eval/elo_position": 1.0}).to_line(),
+    )  # fmt: skip
+    text = keisei_runs(str(tmp_path)).stdout
+    assert "above the scale: 4100 or more" in text
+    assert "4400" not in text
+    assert json.loads(keisei_runs(str(tmp_path), "--json").stdout)[0]["elo"]["position"] == "above"

@@ -54,6 +54,7 @@ def test_without_flags_the_defaults_are_saved(tmp_path: Path) -> None:
         (["--mixed_precision", "off"], "device.mixed_precision", "off"),
         (["--mixed_precision", "bf16"], "device.mixed_precision", "bf16"),
         (["--mixed_precision=fp16"], "device.mixed_precision", "fp16"),
+        (["--ddp"], "parallel.ddp", True),
         (["--name", "first"], "run.name", "first"),
         (["--seed", "0"], "run.seed", 0),
         (["--seed", "9"], "run.seed", 9),

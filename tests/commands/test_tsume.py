@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from keisei.commands.tsume import tsume
 from keisei.errors import KeiseiError
-from keisei.play.mate_problems import read_problems
+from keisei.play.mate_problems import find_problem, read_problems
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation.files import save_game
 from keisei.shogi.notation.record import GameRecord
@@ -50,6 +50,22 @@ def test_problems_are_generated_from_records(tmp_path: Path) -> None:
     assert "1 problems in" in result.stdout.replace("\n", "")
     assert "1 of 3 plies" in result.stdout
     assert [problem.solution for problem in read_problems(output)] == [PROBLEM.solution]
+
+
+@pytest.mark.soak
+def test_problems_are_generated_from_games_that_are_played(tmp_path: Path) -> None:
+    found = []
+    for name, seed in (("one.txt", 1), ("same.txt", 1), ("other.txt", 2)):
+        output = tmp_path / name
+        arguments = ("--generate", "1", "--player", "greedy", "--seed", str(seed))
+        result = keisei_tsume(*arguments, "-o", str(output))
+        assert "1 problems in" in result.stdout.replace("\n", "")
+        (problem,) = read_problems(output)
+        again = find_problem(ShogiGame(problem.sfen))
+        assert again is not None
+        assert again.solution[0] == problem.solution[0]
+        found.append(str(problem))
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,16 +28,13 @@ from keisei.callbacks import (
     TrainingStart,
 )
 from keisei.display import live as display_module
-from keisei.display.live import (
-    LiveDisplay,
-    PlainDisplay,
-    console_level,
-    make_display,
-    render_run,
-)
+from keisei.display.live import LiveDisplay, PlainDisplay, console_level, make_display
 from keisei.display.logs import configure_logging
 from keisei.display.panels import ASCII, UNICODE, Glyphs, sparkline, stacked_bar
 from keisei.display.run_state import RunState
+from keisei.display.screen import render_run
+from keisei.metric_names import worker_numbers
+from keisei.runs.journal import EloEstimate
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import (
     SECONDS_PER_STEP,
@@ -135,7 +133,7 @@ def test_80_by_24_shows_all_that_matters(state: RunState) -> None:
         "learning rate  0.0003",
         "env 8 ▓ inference 39 ▒ learning 48 ╱ waiting 3 ░ other 2",
         "2 workers       2,800 plies/s  1,800 games, waiting 5 %, weights 45, 800 MB",
-        "Elo             5000 ±50",
+        "Elo            5000 (95 %: 4950 to 5050)",
         "vs random      100 % ±1 %",
         "vs greedy",
         "Black in hand",
@@ -148,6 +146,44 @@ def test_each_worker_has_a_line_where_there_is_room(state: RunState) -> None:
     text = "\n".join(render(state, 80, 24))
     assert "worker 1        1,400 plies/s  900 games, waiting 5 %, weights 45, 400 MB" in text
     assert "Black in hand" in text
+
+
+def test_one_updater_serves_runs_with_and_without_workers(tmp_path: Path) -> None:
+    """The same events, in one run without the metrics of workers, update the same state."""
+    states = []
+    for has_workers in (True, False):
+        display = PlainDisplay(clock=Clock(), has_timer=False)
+        bus = EventBus([display])
+        for event in fake_events(tmp_path, updates=UPDATES, last=45):
+            if isinstance(event, TrainingEnd):
+                break
+            if not isinstance(event, StepEnd):
+                bus.emit(event)
+                continue
+            step = replace(event, metrics=metrics_of(event, workers=has_workers))
+            bus.emit(step)
+            assert display.state.metrics == step.metrics
+            assert display.state.progress == step.progress
+            assert display.state.board is step.board
+        states.append(display.state)
+    parallel, alone = states
+    assert worker_numbers(parallel.metrics) == [0, 1]
+    assert worker_numbers(alone.metrics) == []
+    for part in ("progress", "trends", "scores", "ratings", "phase", "checkpoint", "seconds_left"):
+        assert getattr(parallel, part) == getattr(alone, part), part
+    pictures = ["\n".join(render(state, 80, 24)) for state in states]
+    assert ["worker 1 " in picture for picture in pictures] == [True, False]
+    for part in ("update 45", "1:30 left", "mean 2,731", "policy loss    -0.0109", "vs random"):
+        assert all(part in picture for picture in pictures), part
+
+
+def metrics_of(event: StepEnd, *, workers: bool) -> dict[str, float]:
+    """Return the metrics of a step, perhaps without those that only workers have."""
+    return {
+        name: value
+        for name, value in event.metrics.items()
+        if workers or not name.startswith("workers/")
+    }
 
 
 def test_a_wide_terminal_has_panels_and_the_score_by_colour(state: RunState) -> None:
@@ -616,3 +652,10 @@ def test_the_settings_choose_the_display() -> None:
     assert {choice for choice, kind in kinds.items() if kind is LiveDisplay} == live
     assert console_level(fake_config(display="off")) == logging.WARNING
     assert console_level(fake_config(display="auto")) == logging.INFO
+
+
+def test_a_rating_beyond_the_scale_is_a_bound(state: RunState) -> None:
+    beyond = replace(state, ratings=[EloEstimate(4400.0, 4100.0, 4700.0, "above")])
+    text = "\n".join(render(beyond, 80, 23))
+    assert "Elo            above the scale: 4100 or more" in text
+    assert "4400" not in text

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from keisei.commands.tables import standing_cells
 from keisei.errors import KeiseiError
-from keisei.evaluation import ladder
 from keisei.evaluation.ladder import (
     LadderProgress,
     distinct,
@@ -17,6 +17,7 @@ from keisei.evaluation.ladder import (
     round_robin,
 )
 from keisei.evaluation.match import MatchSettings, PlayedGame
+from keisei.evaluation.placing import FAR
 from keisei.evaluation.ratings import PairResult
 from keisei.evaluation.results import Conditions, ResultStore, StoredPlayer, score_of
 from keisei.evaluation.strength_plots import draw_ladder
@@ -55,14 +56,11 @@ def test_only_missing_games_are_played(store: ResultStore) -> None:
     assert play_missing(store, pairs, other_conditions) == 4
 
 
-def test_many_games_are_stored_chunk_by_chunk(
-    store: ResultStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ladder, "CHUNK_GAMES", 4)
+def test_many_games_are_stored_chunk_by_chunk(store: ResultStore) -> None:
     seen: list[LadderProgress] = []
     third = AlphaBetaPlayer(1)
     pairs = round_robin([RANDOM, GREEDY, third])
-    assert play_missing(store, pairs, SETTINGS, on_games=seen.append) == 30
+    assert play_missing(store, pairs, SETTINGS, chunk=4, on_games=seen.append) == 30
     assert store.seeds(RANDOM, third) == {0, 1, 2}
     assert [progress.games for progress in seen] == sorted(progress.games for progress in seen)
     assert (seen[-1].games, seen[-1].missing) == (30, 30)
@@ -188,3 +186,25 @@ def test_two_processes_with_the_same_new_player_agree(tmp_path: Path) -> None:
         assert one.add(A, B, GAMES, conditions=CONDITIONS, seed=0)
         assert other.add(A, Nobody("D", "D#1"), GAMES, conditions=CONDITIONS, seed=0)
         assert len(one.players()) == 3
+
+
+WON = [PlayedGame(color, color, "checkmate", 90) for color in Color] * 200
+"""Half of the games with each colour."""
+
+
+def test_players_far_beyond_the_references_have_a_bound(store: ResultStore) -> None:
+    weak, strong = Nobody("weak", "weak"), Nobody("strong", "strong")
+    store.add(strong, GREEDY, WON, conditions=CONDITIONS, seed=0)
+    store.add(RANDOM, weak, WON, conditions=CONDITIONS, seed=0)
+    store.add(GREEDY, RANDOM, GAMES, conditions=CONDITIONS, seed=0)
+    found = read_ladder(store, CONDITIONS, scale=bot_scale(CONDITIONS))
+    positions = {standing.name: standing.position for standing in found.standings}
+    assert positions == {"strong": "above", "greedy": "on", "random": "on", "weak": "below"}
+    best = found.standings[0]
+    assert best.low > 1500.0 + FAR
+    assert standing_cells(best) == ("-", f"above the scale: {best.low:.0f} or more")
+    assert standing_cells(found.standings[1]) == ("+1500", "fixed")
+    assert found.as_dict()["players"][3]["position"] == "below"
+    assert png(draw_ladder(found)).startswith(b"\x89PNG")
+    without_scale = read_ladder(store, CONDITIONS, scale=bot_scale(Conditions(ply_limit=9)))
+    assert {standing.position for standing in without_scale.standings} == {"on"}

@@ -23,12 +23,14 @@ def test_an_answer_is_what_was_measured(ending: Ending | None) -> None:
         ),
     )
     placement = Placement(1234.5, 1200.0, 1270.0, 400, "above")
-    sent = Measurement({"random": Score((1, 2, 3), (4, 5, 6))}, placement, CALIBRATION, records)
+    scores = {"random": Score((1, 2, 3), (4, 5, 6))}
+    met = {"random v1": Score((7, 8, 9), (1, 2, 3))}
+    sent = Measurement(scores, placement, met, CALIBRATION, records)
     assert Answer.model_validate_json(Answer.of(sent).model_dump_json()).measurement == sent
 
 
 def test_a_game_with_an_illegal_move_is_refused() -> None:
-    sent = Answer.of(Measurement({}, None, CALIBRATION, (GameRecord.from_moves(["7g7f"]),)))
+    sent = Answer.of(Measurement({}, None, {}, CALIBRATION, (GameRecord.from_moves(["7g7f"]),)))
     text = sent.model_dump_json().replace("7g7f", "7g7e")
     with pytest.raises(ValueError, match="move 1, 7g7e"):
         Answer.model_validate_json(text).measurement  # noqa: B018

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keisei.errors import KeiseiError
 from keisei.evaluation.placing import FAR, Placement, Placing, PlacingSettings, place, place_player
 from keisei.evaluation.results import Conditions, ResultStore, score_of
-from keisei.evaluation.scale import Reference, Scale
+from keisei.evaluation.scale import Reference, Scale, current_scale
 from keisei.evaluation.score import Score, elo_difference, expected_score
 from keisei.players.bots import AlphaBetaPlayer, GreedyPlayer, RandomPlayer
 from tests.evaluation.scales import bot_scale, scale_of
@@ -49,17 +50,37 @@ LADDER = {f"r{place}": 150.0 * place for place in range(18)}
 TOP = max(LADDER.values())
 
 
-@pytest.mark.parametrize(
-    ("within", "pair_deviation", "draws"),
-    [(40.0, 0.0, 0.0), (40.0, 40.0, 0.05), (80.0, 40.0, 0.3)],
-    ids=str,
-)
+SIMULATED = ((40.0, 0.0, 0.0), (40.0, 40.0, 0.05), (80.0, 40.0, 0.3))
+"""(interval asked for, deviation of pairs, share of draws in even games)"""
+
+
+@pytest.mark.parametrize(("within", "pair_deviation", "draws"), SIMULATED, ids=str)
 def test_adaptive_intervals_cover_the_truth_about_95_times_in_100(
     within: float, pair_deviation: float, draws: float
 ) -> None:
+    trials = 300
+    covered, errors = simulate(within, pair_deviation, draws, trials)
+    assert 0.92 <= covered <= 0.98, "95 % in 2,000 trials: see docs/strength.md"
+    bias = float(np.mean(errors)) / (float(np.std(errors)) / math.sqrt(trials))
+    assert abs(bias) < 2.6, "neither the choice of opponents nor stopping favours one side"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("within", "pair_deviation", "draws"), SIMULATED, ids=str)
+def test_intervals_cover_the_truth_93_to_97_times_in_100(
+    within: float, pair_deviation: float, draws: float
+) -> None:
+    covered, _ = simulate(within, pair_deviation, draws, trials=2_000)
+    assert 0.93 <= covered <= 0.97
+
+
+def simulate(
+    within: float, pair_deviation: float, draws: float, trials: int
+) -> tuple[float, list[float]]:
+    """Place players; return the share of intervals with the truth, and the ratings' errors."""
     random = np.random.default_rng(1)
     scale = scale_of(LADDER, pair_deviation=pair_deviation, first_move=FIRST_MOVE)
-    trials, covered, errors = 300, 0, list[float]()
+    covered, errors = 0, list[float]()
     for _ in range(trials):
         truth = float(random.uniform(0.0, TOP))
         player = Simulated(truth, scale, random, draws)
@@ -67,9 +88,18 @@ def test_adaptive_intervals_cover_the_truth_about_95_times_in_100(
         covered += found.low <= truth <= found.high
         errors.append(found.rating - truth)
         assert found.error <= within
-    assert 0.92 <= covered / trials <= 0.98, "95 % in 2,000 trials: see docs/strength.md"
-    bias = float(np.mean(errors)) / (float(np.std(errors)) / math.sqrt(trials))
-    assert abs(bias) < 2.6, "neither the choice of opponents nor stopping favours one side"
+    return covered / trials, errors
+
+
+@pytest.mark.parametrize("rating", [800, 1500, 2200, 2900])
+def test_the_packaged_scale_places_a_policy_within_40_points_by_default(rating: int) -> None:
+    player = Simulated(rating, current_scale(), np.random.default_rng(3), draws=0.05)
+    placing = Placing(current_scale())
+    found = place(placing, player.play, PlacingSettings())
+    assert found.error <= 40.0
+    seconds = {reference.identity: reference.seconds for reference in placing.references}
+    took = sum(score.games * seconds[name] for name, score in placing.scores.items())
+    assert took < 100.0, "CPU seconds of the references' moves: a minute on two cores"
 
 
 def test_the_references_nearest_in_strength_are_met_most() -> None:
@@ -175,3 +205,9 @@ def test_games_that_are_known_count() -> None:
     found = place_player(AlphaBetaPlayer(1), scale, PlacingSettings(within=40.0), known=known)
     assert found.games == 1_600
     assert found.placement.rating == pytest.approx(1_500.0, abs=2.0)
+
+
+def test_a_reference_that_has_changed_since_is_refused() -> None:
+    scale = scale_of({"greedy v0": 1500.0}, specs={"greedy v0": "greedy"}, conditions=CONDITIONS)
+    with pytest.raises(KeiseiError, match=r"greedy of scale 1 has changed: .* v0 and"):
+        place_player(AlphaBetaPlayer(1), scale, PlacingSettings(max_games=8))

@@ -79,6 +79,14 @@ def test_longer_problems_are_found_again(plies: int) -> None:
     assert game.sfen() == before, "all moves were taken back"
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.sfen)
+def test_every_problem_of_the_package_is_found_again(problem: MateProblem) -> None:
+    found = find_problem(ShogiGame(problem.sfen))
+    assert found is not None, "a shortest mate, and only one"
+    assert (found.plies, found.solution[0]) == (problem.plies, problem.solution[0])
+
+
 def test_another_solver_finds_the_same_mates() -> None:
     cshogi = pytest.importorskip("cshogi")
     solver = cshogi.DfPn()

@@ -90,7 +90,7 @@ def test_networks_in_the_package() -> None:
 
 
 def test_the_player_in_the_package_has_levels() -> None:
-    specs = ["builtin", "builtin:search=2", "builtin:level=1", "builtin:level=8"]
+    specs = ["builtin", "builtin:search=2", "builtin:level=1", "builtin:level=9"]
     with open_players(specs, threads=1) as players:
         assert [player.name for player in players] == specs
         assert [type(player) for player in players] == [
@@ -218,6 +218,8 @@ def test_invalid_specs(spec: str, message: str) -> None:
         (",mate=maybe", "mate=maybe is not understood"),
         (",temperature=-1", "temperature=-1 is not understood"),
         (",temperature=inf", "temperature=inf is not understood"),
+        (",temperature=1e-320", "temperature=1e-320 is not understood"),
+        (":search=3,temperature=1e300", "temperature=1e300 is not understood"),
         (",search=4", "there is no setting search; there is temperature"),
     ],
 )

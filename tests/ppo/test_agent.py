@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 
 from keisei.errors import KeiseiError
-from keisei.network.towers.device import Compute
+from keisei.network.towers.device import Compute, Probe
 from keisei.network.towers.model import ActorCritic, legal_log_probs
 from keisei.ppo.agent import make_agent
 from keisei.ppo.learner import Ranks, TrainingDivergedError
@@ -59,6 +60,26 @@ def test_out_of_memory_halves_an_automatic_minibatch(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(fixed.agent, "_loss", small_memory)
     with pytest.raises(KeiseiError, match="out of memory with a minibatch of 64"):
         fixed.learn()
+
+
+def test_a_minibatch_is_copied_to_the_device_array_by_array(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    practice = played()
+    copies: list[int] = []
+    from_numpy = torch.from_numpy
+
+    def copied(array: npt.NDArray[np.generic]) -> torch.Tensor:
+        copies.append(len(array))
+        return from_numpy(array)
+
+    monkeypatch.setattr(torch, "from_numpy", copied)
+    for batch in (8, 64):
+        copies.clear()
+        advantages = np.zeros(batch, dtype=np.float32)
+        practice.agent._maker.make(practice.buffer, np.arange(batch), advantages)
+        assert copies == [batch] * len(copies), "whole arrays, never single samples"
+        assert len(copies) == 8
 
 
 def test_restored_moments_lie_in_memory_as_their_weights_do(tmp_path: Path) -> None:
@@ -143,3 +164,21 @@ def test_the_facts_say_whether_the_model_was_compiled_not_whether_it_was_wished(
     state = "compiled" if works else "uncompiled"
     wishes = "(device.mixed_precision=off), {} (device.compile=on)"
     assert f"learning on cpu in float32 {wishes.format(state)}" in caplog.text
+
+
+def test_the_facts_say_float32_where_a_lower_precision_is_slower(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = []
+    for speedup in (0.5, 2.0):
+        probe = Probe(speedup, "")
+        monkeypatch.setattr(
+            "keisei.network.towers.device.probe_precision", lambda *_, probe=probe: probe
+        )
+        config = tiny_config("device.mixed_precision=auto")
+        with caplog.at_level("INFO"):
+            agent = make_agent(config, seed=0, random=np.random.default_rng(0), ranks=Ranks())
+        facts.append(agent.facts()["precision"])
+    assert facts == ["float32", "bfloat16"]
+    assert "mixed precision stays off: bf16 on this cpu: 0.50x as fast" in caplog.text
+    assert "learning on cpu in float32 (device.mixed_precision=auto)" in caplog.text

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,6 +121,23 @@ def test_learners_of_both_families_adapt_and_are_restored(
     monkeypatch.setattr(type(learner), "_free_memory", lambda self: 0.05)
     learner._adapt_minibatch(100_000, 1.0, 100_000)
     assert learner.minibatch_size == first, "memory is short"
+
+
+def test_each_update_adapts_the_size_of_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what it measures itself, here with a clock by which every update takes a second."""
+    seconds, free = count(), 0.9
+    # An epoch has 64 samples, of which a minibatch may hold a quarter.
+    monkeypatch.setattr("keisei.ppo.agent.AUTO_CPU_MINIBATCH", 8)
+    monkeypatch.setattr("keisei.ppo.agent.MIN_AUTO_MINIBATCH", 4)
+    monkeypatch.setattr("keisei.ppo.agent.free_share_of", lambda device: free)
+    clock = SimpleNamespace(perf_counter=lambda: float(next(seconds)))
+    monkeypatch.setattr("keisei.ppo.ppo_learner.time", clock)
+    practice = played("ppo.minibatch_size=auto")
+    sizes = [practice.learn().metrics["charts/minibatch_size"] for _ in range(3)]
+    assert sizes == [8, 8, 16], "after two updates its speed is known"
+    free = 0.05
+    sizes = [practice.learn().metrics["charts/minibatch_size"] for _ in range(2)]
+    assert sizes == [16, 8], "memory is short"
 
 
 def test_a_size_of_the_settings_never_changes(family: str) -> None:

@@ -1,6 +1,7 @@
 """What both learners have in common: exactly what was played is learned, and it learns."""
 
 import copy
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from keisei.checkpoints.store import load_checkpoint, save_checkpoint
 from keisei.errors import KeiseiError
 from keisei.network.predictor import Network, Weights
+from keisei.network.sparse.adam import BETA1
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import LearnSettings, TrainingDivergedError
 from keisei.ppo.ppo_learner import PolicySamples, explained_variance
+from keisei.ppo.sparse_learner import SparseLearner
 from keisei.shogi.vector import VectorShogi
 from tests.checkpoints.states import same
 from tests.ppo.practice import Practice, played, tiny_learner
@@ -46,6 +49,26 @@ def test_a_buffer_with_nothing_to_learn_from_changes_nothing(family: str) -> Non
     assert stats.samples == 0
     assert all(map(np.isfinite, stats.metrics.values()))
     assert are_equal(before, learner.network.weights())
+
+
+def test_gradients_are_clipped_to_the_norm_of_the_settings(family: str) -> None:
+    """Adam hides the size of a gradient, so its first moments are looked at."""
+    norms = []
+    for limit in (1e3, 1e-3):
+        practice = played(family, f"ppo.max_grad_norm={limit}", "ppo.minibatch_size=64")
+        reported = practice.learn().metrics["losses/grad_norm"]
+        learner = practice.learner
+        if isinstance(learner, SparseLearner):
+            moments = list(learner._means)
+        else:
+            moments = [moment["exp_avg"].numpy() for moment in learner.optimizer.state.values()]
+        squares = sum(float(np.square(moment, dtype=np.float64).sum()) for moment in moments)
+        norms.append((reported, math.sqrt(squares) / (1.0 - BETA1)))
+    (before, free), (reported, clipped) = norms
+    assert before == pytest.approx(reported, rel=1e-3), "that before it is clipped is reported"
+    assert free == pytest.approx(before, rel=1e-3)
+    assert before > 1e-2
+    assert clipped == pytest.approx(1e-3, rel=1e-3)
 
 
 def test_target_kl_stops_an_update_early(family: str) -> None:

@@ -1,10 +1,11 @@
-"""Figures of a run's sample games."""
+"""Figures of a run's sample games, and ratings of its checkpoints."""
 
+import json
 from pathlib import Path
 
 from keisei.evaluation.match import write_games
-from keisei.run_files import GAMES
-from keisei.runs.artifacts import summarize_games
+from keisei.run_files import GAMES, STRENGTH
+from keisei.runs.artifacts import read_ratings, summarize_games
 from keisei.runs.folder import RunsFolder
 from keisei.shogi.notation.record import Ending
 from tests.runs.journals import new_run, step
@@ -31,3 +32,15 @@ def test_without_games_there_are_no_scores(tmp_path: Path) -> None:
     new_run(tmp_path, "one", step(1))
     found = summarize_games(RunsFolder(tmp_path), "one")
     assert (found.games, found.network_score, found.black_score) == (0, None, None)
+
+
+def test_ratings_say_where_they_are_on_the_scale(tmp_path: Path) -> None:
+    run = new_run(tmp_path, "one")
+    point = {"timestep": 9, "elo": 4400.0, "low": 4100.0, "high": 4700.0}
+    found = [point, point | {"position": "above"}, point | {"position": ["nonsense"]}]
+    strength = {"scale": 1, "checkpoints": found, "opponents": []}
+    (run / STRENGTH).write_text(json.dumps(strength))
+    ratings = read_ratings(RunsFolder(tmp_path), "one")
+    assert ratings is not None
+    positions = [checkpoint.rating.position for checkpoint in ratings.checkpoints]
+    assert positions == ["on", "above", "on"], "earlier versions wrote none"

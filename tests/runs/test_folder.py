@@ -46,6 +46,14 @@ def test_only_names_of_runs_are_runs(root: Path, name: str) -> None:
         open_game(RunsFolder(root), name, "update-000001-a-vs-b.kif")
 
 
+def test_a_run_with_a_similar_name_is_suggested(root: Path) -> None:
+    with pytest.raises(KeiseiError, match=r"there is no run goood in .*runs; did you mean good\?$"):
+        RunsFolder(root).run("goood")
+    with pytest.raises(KeiseiError) as caught:
+        RunsFolder(root).run("secrets")  # like one that is outside
+    assert "did you mean" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "parts",
     [

@@ -8,7 +8,10 @@ import pytest
 
 from keisei.callbacks import EventBus, TrainingEnd
 from keisei.errors import KeiseiError
+from keisei.runs import journal
+from keisei.runs.folder import RunsFolder
 from keisei.runs.listing import list_runs, read_overview
+from keisei.runs.run_reader import RunReader
 from keisei.training.trackers import JsonlTracker
 from tests.training.fake_run import PLIES_PER_STEP, fake_evaluation, fake_events
 
@@ -138,6 +141,24 @@ def test_pipes_are_not_read(tmp_path: Path, name: str) -> None:
     assert runs.keys() == {"good", "bad"}
     if name != "heartbeat.json":
         assert (runs["bad"].state, "not a regular file" in runs["bad"].note) == ("broken", True)
+
+
+def test_a_journal_beyond_any_plausible_size_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, 20 GB of zeros, which take no room on a disk, held up `keisei runs` for 37 s."""
+    monkeypatch.setattr(journal, "MAX_JOURNAL_BYTES", 1 << 20)
+    make_run(tmp_path, "good")
+    with (make_run(tmp_path, "bad") / "metrics.jsonl").open("wb") as file:
+        file.truncate((1 << 20) + 1)
+    runs = {run.name: run for run in list_runs(tmp_path)}
+    data = RunReader(RunsFolder(tmp_path), "bad")
+    data.read_tail()
+    assert not data.read()
+    assert runs["good"].state == "finished"
+    for overview in (runs["bad"], data.overview(SOON)):
+        assert overview.state == "broken"
+        assert "it has 1,048,577 bytes, and up to 1,048,576 are read" in overview.note
 
 
 @pytest.mark.parametrize("target", ["a file", "the directory"])

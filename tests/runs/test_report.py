@@ -19,6 +19,7 @@ from keisei.shogi.notation.files import save_game
 from keisei.shogi.notation.record import GameRecord
 from keisei.training.trackers import JsonlTracker
 from keisei.training.writers import ReportWriter, SampleGamesWriter
+from tests.runs.journals import entry, new_run
 from tests.training.fake_run import fake_events
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -208,6 +209,31 @@ def test_plots_leave_out_values_that_are_not_finite() -> None:
     assert areas == pytest.approx([0.5, 0.15, 0.1, 0.25])
     for draw in (plots.draw_learning, plots.draw_lengths, plots.draw_speed, plots.draw_strength):
         assert draw(history) is None
+
+
+ABOVE = {
+    "eval/elo": 4400.0, "eval/elo_low": 4100.0, "eval/elo_high": 4700.0, "eval/elo_position": 1.0,
+}  # fmt: skip
+
+
+def test_a_rating_beyond_the_scale_is_a_bound(tmp_path: Path) -> None:
+    run = new_run(tmp_path, "mine", entry("evaluation", 1, metrics=ABOVE).to_line())
+    write_report(run)
+    text = page_of(run).text
+    assert "above the scale: 4100 or more" in text
+    assert "4400" not in text
+
+
+def test_triangles_are_bounds() -> None:
+    known = {"eval/elo": 900.0, "eval/elo_low": 800.0, "eval/elo_high": 990.0}
+    history = History(
+        tuple(entry("evaluation", at, metrics=m) for at, m in enumerate((known, ABOVE), 1))
+    )
+    figure = plots.draw_elo(history)
+    assert figure is not None
+    curve, triangles = figure.axes[0].lines
+    assert np.array(curve.get_xydata()).tolist() == [[100.0, 900.0], [200.0, 4400.0]]
+    assert np.array(triangles.get_xydata()).tolist() == [[200.0, 4100.0]]
 
 
 def test_noisy_curves_are_smoothed_without_lag() -> None:

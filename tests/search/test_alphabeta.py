@@ -124,7 +124,7 @@ def test_ties_are_drawn_by_the_seed_alone() -> None:
     assert all(best - 50 <= value <= best for value in values)
 
 
-@pytest.mark.parametrize(("depth", "margin"), [(0, 0), (17, 0), (2, -1)])
+@pytest.mark.parametrize(("depth", "margin"), [(0, 0), (17, 0), (2, -1), (2, 10**20)])
 def test_what_cannot_be_is_refused(depth: int, margin: int) -> None:
     with pytest.raises(KeiseiError):
         AlphaBeta(depth, margin=margin)

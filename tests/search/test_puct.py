@@ -11,6 +11,7 @@ from keisei.search.game_search import GameSearch
 from keisei.search.mcts import TreeSearch
 from keisei.search.puct import Puct
 from keisei.search.sparse_simulation import SparseThreads
+from keisei.search.trees import LOST, WON
 from keisei.shogi.features import feature_spec
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.vector import VectorShogi
@@ -59,11 +60,15 @@ def slow_tree(node: Node) -> tuple[object, ...]:
     return node.visits, node.value_sum / node.visits, str(node.is_won), below
 
 
+DECLARED = "4K4/+R+B7/PPPPPPPPP/9/9/9/9/9/4k4 w RB 2"
+"""Whatever White does, Black may declare: 10 pieces and 29 points beside the king."""
+
 POSITIONS = (
     "4k4/9/3GPG3/9/9/9/9/9/4K4 w G2r2b4s4n4l17p 2",  # each move loses
     "4k4/9/4P4/9/9/9/9/9/4K4 b 2G 1",
     "sfen 4k4/9/9/9/9/9/9/8R/4K4 b - 1 moves 5i5h 5a5b 5h5i 5b5a 5i5h 5a5b 5h5i",
     "sfen 8k/9/9/9/9/9/9/R8/4K4 b - 1 moves 9h9a 1a1b 9a9b 1b1a 9b9a 1a1b",  # perpetual check
+    DECLARED,
 )
 
 
@@ -85,6 +90,22 @@ def test_the_tree_is_that_of_a_plain_implementation(puct: Puct) -> None:
         assert is_equal, game.sfen()
         proofs += str(slow_tree(reference)).count("True")
     assert proofs >= sample(20, 0)
+
+
+def test_who_may_declare_after_any_reply_has_won() -> None:
+    game = ShogiGame(DECLARED, ply_limit=512)
+    for action in game.legal_actions.tolist():
+        reply = game.copy()
+        reply.push_action(action)
+        assert reply.can_declare
+        assert reply.mate_in_one() is None, "nothing else proves it"
+    search = GameSearch(sparse_network(), megabytes=4)
+    search.begin(game, ply_limit=512)
+    search.step(100)
+    trees = search._batch.trees
+    assert trees.proven[0, 0] == LOST
+    children = trees.children[0, trees.edges_of(0, 0)]
+    assert trees.proven[0, children].tolist() == [WON] * len(game.legal_actions)
 
 
 def test_batches_of_any_network_grow_the_same_trees_as_the_kernel_of_sparse_networks() -> None:

@@ -12,6 +12,10 @@ from tests.sampling import sample
 MAPPER = PolicyOutputMapper()
 
 
+def test_there_are_13527_actions() -> None:
+    assert NUM_ACTIONS == 81 * 80 * 2 + 81 * 7 == 13_527
+
+
 @pytest.mark.kernels
 @pytest.mark.parametrize("turn", list(Color))
 def test_every_action_maps_to_a_move_and_back(turn: Color) -> None:

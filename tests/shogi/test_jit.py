@@ -21,6 +21,7 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
+from keisei.errors import KeiseiError
 from keisei.shogi import jit as jit_module
 from keisei.shogi.jit import cache_directory, jit, jit_inner
 from keisei.shogi.rules import perpetual_checker
@@ -115,7 +116,7 @@ def test_an_unwritable_cache_falls_back_to_the_temporary_directory(
     assert first.is_relative_to(temporary)
     assert find_cache() == first
     monkeypatch.setattr("tempfile.gettempdir", lambda: os.environ["KEISEI_CACHE_DIR"])
-    with pytest.raises(OSError, match="can be written"):
+    with pytest.raises(KeiseiError, match="can be written"):
         find_cache()
 
 

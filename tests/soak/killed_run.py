@@ -20,6 +20,9 @@ from keisei.training import trainer as trainer_module
 from keisei.training.run import resume_run, start_run
 from tests.tiny import tiny_config
 
+PROCESSES = ".processes"
+"""Suffix of the file with the ids of all processes that have trained a run."""
+
 PHASES = ("start-up", "rollout", "learning", "saving", "evaluation", "end")
 
 
@@ -68,11 +71,14 @@ def main() -> None:
     directory, phase, delay, *settings = sys.argv[1:]
     watch(Killer(phase, float(delay)))
     path = Path(directory)
+    with path.with_suffix(PROCESSES).open("a") as file:  # the test looks at what they left
+        file.write(f"{os.getpid()}\n")
     config = tiny_config(*settings, f"run.root={path.parent}", f"run.name={path.name}")
+    named = (config.parallel.ray_address,)
     if (path / CONFIG).exists():
-        resume_run(config, path)
+        resume_run(config, path, named=named)
     else:
-        start_run(config)
+        start_run(config, named=named)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 """Collects what the soak tests found, and prints it as the table of ``docs/reliability.md``.
 
-``make soak`` sets ``KEISEI_SOAK_SUMMARY`` to a file, to which each test adds a line of JSON, and
-ends with ``python -m tests.soak.summary FILE``.
+``make soak`` sets ``KEISEI_SOAK_SUMMARY`` to a file, to which each test adds what it found and how
+it ended, as lines of JSON, and ends with ``python -m tests.soak.summary FILE``.
 """
 
 import json
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 
 def setting(name: str, default: float) -> float:
@@ -25,20 +27,40 @@ def note(what: str, scale: str, result: str, *, since: float) -> None:
         "minutes": round((time.monotonic() - since) / 60, 1),
     }
     sys.stderr.write(f"\n{what}, {scale}: {result} ({row['minutes']} minutes)\n")
+    _write(row)
+
+
+def note_outcome(test: str, outcome: str, seconds: float) -> None:
+    """Add how a test ended, by its name without parameters; `note` says what it found."""
+    _write({"test": test, "outcome": outcome, "minutes": seconds / 60})
+
+
+def _write(row: dict[str, Any]) -> None:
     if path := os.environ.get("KEISEI_SOAK_SUMMARY"):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        # In one call: several processes write.
+        with Path(path).open("ab") as file:
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 def table(path: Path) -> str:
-    """The rows of a file as Markdown; of two about the same thing the later one counts."""
+    """What was found as Markdown, and how many tests ended how; the later of two rows counts."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    rows = {}
-    for line in lines:
-        row = json.loads(line)
-        rows[row["what"]] = (
-            f"| {row['what']} | {row['scale']} | {row['result']} | {row['minutes']} |"
-        )
+    entries = [json.loads(line) for line in lines]
+    rows = {
+        entry["what"]: f"| {entry['what']} | {entry['scale']} | {entry['result']} "
+        f"| {entry['minutes']} |"
+        for entry in entries
+        if "what" in entry
+    }
+    outcomes: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        if "test" in entry:
+            outcomes.setdefault(entry["test"], []).append(entry)
+    for test, ended in sorted(outcomes.items()):
+        counts = Counter(entry["outcome"] for entry in ended)
+        result = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
+        minutes = sum(entry["minutes"] for entry in ended)
+        rows[test] = f"| `{test}` | {len(ended)} | {result} | {minutes:.1f} |"
     return "\n".join(["| what | scale | result | minutes |", "|---|---|---|---|", *rows.values()])
 
 

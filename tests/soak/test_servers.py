@@ -18,6 +18,8 @@ from tests.web.conftest import Server
 
 pytest.importorskip("nicegui")
 
+from tests.soak.live_page import LivePage
+
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.skipif(
@@ -27,6 +29,13 @@ pytestmark = [
 MINUTES = setting("MINUTES", 20)
 SETTLED_MINUTES = 5.0
 """Shorter tests check no memory: pages that no browser opens stay for 20 seconds, 1 MB each."""
+
+LIVE_VISITS = 0.1
+"""Share of the visits that open the page's WebSocket, too."""
+
+GAME = "PI\n+\n+7776FU\n-3334FU\n%TORYO\n"
+LAST_MOVE = "３四歩"
+"""As the lists of moves have it."""
 
 LOOKS = 50
 """Measurements over the whole time."""
@@ -82,8 +91,17 @@ def soak(server: Server, use: Callable[[random.Random], None], what: str) -> Non
 def test_the_board_in_the_browser(runs: Path) -> None:
     server = Server("play", "--runs", str(runs), "--seed", "1")
     paths = ["/", "/?room=new", "/missing", "/?room=x", f"/?{'x' * 500}"]
+
+    def use(choice: random.Random) -> None:
+        if choice.random() < LIVE_VISITS:
+            _open_game(server, choice.choice(["/", "/analysis"]))
+        else:
+            _visit(server, choice.choice(paths))
+
     try:
-        soak(server, lambda choice: _visit(server, choice.choice(paths)), "play server")
+        for path in ("/", "/analysis"):  # the processes of later visits
+            _open_game(server, path)
+        soak(server, use, "play server")
     finally:
         server.interrupt()
 
@@ -96,7 +114,12 @@ def test_the_dashboard(runs: Path) -> None:
     )
 
     def use(choice: random.Random) -> None:
-        _visit(server, choice.choice(["/", "/run/tiny", "/compare", "/missing"]))
+        path = choice.choice(["/", "/run/tiny", "/ladder", "/missing"])
+        if path != "/missing" and choice.random() < LIVE_VISITS:
+            with LivePage(server, path):
+                pass
+        else:
+            _visit(server, path)
         if choice.random() < 0.2:
             with journal.open("ab") as file:
                 file.write(line)
@@ -105,6 +128,14 @@ def test_the_dashboard(runs: Path) -> None:
         soak(server, use, "dashboard")
     finally:
         server.interrupt()
+
+
+def _open_game(server: Server, path: str) -> None:
+    """Open a page with its WebSocket, send it a game, and wait until its moves are there."""
+    with LivePage(server, path) as page:
+        page.click("open")
+        page.upload(GAME, "game.csa")
+        page.wait_for(LAST_MOVE)
 
 
 def _visit(server: Server, path: str) -> None:

@@ -2,15 +2,19 @@
 
 Keisei plays another copy of itself, which thinks for a fixed time of the same clock, as a control:
 what the machine takes from that one, the engine could not have helped. ``KEISEI_SOAK_GAMES`` is the
-number of games (200), ``KEISEI_SOAK_BUSY`` that of busy processes beside them (3).
+number of games (200), ``KEISEI_SOAK_BUSY`` that of busy processes beside each (3). Two games are
+played at a time: in each of them one engine computes, which is one of those beside the other game.
 """
 
 import multiprocessing
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,6 +29,9 @@ GAMES = int(setting("GAMES", 200))
 BUSY = int(setting("BUSY", 3))
 SECONDS = setting("SECONDS", 10)
 MAX_PLIES = 320
+BOARDS = 2
+"""Games at a time."""
+
 CONTROL_MOVES = 60
 """The control uses this part of its clock for each move."""
 
@@ -126,26 +133,39 @@ def play(engine: Engine, control: Engine, number: int) -> tuple[str | None, int]
     return None, game.ply
 
 
+@dataclass
+class Board:
+    """Where one of the games that run side by side takes place, and how they ended."""
+
+    lost: Counter[str] = field(default_factory=Counter)
+    plies: int = 0
+    least: float = SECONDS
+
+    def play_all(self, numbers: Iterable[int]) -> None:
+        engine, control = Engine(), Engine()
+        try:
+            for number in numbers:
+                loser, length = play(engine, control, number)
+                self.plies += length
+                self.least = min(self.least, engine.left)
+                if loser is not None:
+                    self.lost[loser] += 1
+        finally:
+            engine.close()
+            control.close()
+
+
 def test_no_game_is_lost_on_time() -> None:
     start = time.monotonic()
-    lost = {"engine": 0, "control": 0}
-    plies: list[int] = []
-    least = SECONDS
-    engine, control = Engine(), Engine()
-    try:
-        with busy(BUSY):
-            for number in range(GAMES):
-                loser, length = play(engine, control, number)
-                plies.append(length)
-                least = min(least, engine.left)
-                if loser is not None:
-                    lost[loser] += 1
-    finally:
-        engine.close()
-        control.close()
+    boards = [Board() for _ in range(BOARDS)]
+    with busy(max(0, BUSY - (BOARDS - 1))), ThreadPoolExecutor(BOARDS) as threads:
+        parts = [range(GAMES * n // BOARDS, GAMES * (n + 1) // BOARDS) for n in range(BOARDS)]
+        list(threads.map(Board.play_all, boards, parts))
+    lost = sum((board.lost for board in boards), Counter())
     result = (
-        f"lost on time: {lost['engine']}, control engine {lost['control']}; {sum(plies):,} plies, "
-        f"at least {least:.1f} s left"
+        f"lost on time: {lost['engine']}, control engine {lost['control']}; "
+        f"{sum(board.plies for board in boards):,} plies, "
+        f"at least {min(board.least for board in boards):.1f} s left"
     )
     note(f"sudden death, {SECONDS:g} s + 0", f"{GAMES} games, {BUSY} busy", result, since=start)
     assert lost["engine"] == 0

@@ -1,5 +1,6 @@
 """Search spaces: what they say, and what is wrong with bad ones before the first trial."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -229,4 +230,12 @@ def test_aliases_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "space.yaml"
     path.write_text("\n".join(["trials: 1", "set:", "  l0: &l0 [x]", *lines]), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"line 4, column [0-9]+: aliases .* are not supported"):
+        load_space(path)
+
+
+def test_a_base_whose_name_is_too_long_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    text = next(iter(spaces().values())).read_text()
+    path.write_text(re.sub("^base: .*$", f"base: {'x' * 300}", text, flags=re.MULTILINE))
+    with pytest.raises(FileAccessError, match="too long"):
         load_space(path)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 ANSWERS = {
-    "answers": '{"scores": {}, "placement": null, "games": [], "calibration":'
+    "answers": '{"scores": {}, "placement": null, "met": {}, "games": [], "calibration":'
     ' {"log_loss": 0.5, "games": 1, "positions": 0, "bins": []}}',
     "lies": '{"scores": "all won"}',
 }

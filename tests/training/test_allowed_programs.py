@@ -2,10 +2,12 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from keisei.commands.benchmark import strength
 from keisei.commands.train import train
 from keisei.config import ConfigError, load_config, save_config
 from keisei.errors import KeiseiError
@@ -116,12 +118,14 @@ def test_the_file_of_a_sweep_starts_no_engine(tmp_path: Path, engine: str, trace
     assert not trace.exists()
 
 
+@pytest.mark.parametrize("command", [train, strength])
 def test_what_is_named_on_the_command_line_is_started(
-    tmp_path: Path, engine: str, trace: Path
+    command: Callable[..., None], tmp_path: Path, engine: str, trace: Path
 ) -> None:
+    """Before, `keisei benchmark strength` refused every engine."""
     opponents = f"evaluation.opponents={json.dumps([engine])}"
     with pytest.raises(KeiseiError) as caught:  # the program speaks no USI
-        invoke(train, "--set", opponents, "--set", f"run.root={tmp_path}")
+        invoke(command, "--set", opponents, "--set", f"run.root={tmp_path}")
     assert not isinstance(caught.value, ProgramNotAllowedError | ConfigError)
     assert trace.exists()
 

@@ -51,6 +51,8 @@ def test_every_event_has_a_method_of_its_own(tmp_path: Path) -> None:
         bus.emit(event)
     methods = {name for name in vars(Callback) if name.startswith("on_")}
     assert set(listener.received) == methods
+    promised = ("training_start", "step_end", "epoch_end", "game_end", "checkpoint", "training_end")
+    assert {f"on_{name}" for name in promised} <= methods
     assert len(listener.received) == len(emitted)
 
 

@@ -99,9 +99,9 @@ def test_two_learners_play_the_games_that_one_plays(tmp_path: Path, family: str)
 
 
 @pytest.mark.slow
-def test_workers_of_a_second_learner_play_its_games(tmp_path: Path) -> None:
-    config = tiny_config("parallel.max_lag=0", "env.opening_plies=2")
-    alone = tiny_trainer(tmp_path, "env.num_games=16", "env.opening_plies=2")
+def test_workers_of_a_second_learner_play_its_games(tmp_path: Path, family: str) -> None:
+    config = tiny_config(family, "parallel.max_lag=0", "env.opening_plies=2")
+    alone = tiny_trainer(tmp_path, family, "env.num_games=16", "env.opening_plies=2")
     whole, part = alone.buffer, Experience(config.selfplay.rollout_plies, 8)
     alone.selfplay.collect(whole, SectionTimer())
     with ParallelSelfPlay(config, workers=1, ranks=Ranks(1, 2)) as workers:
@@ -156,8 +156,8 @@ def end_after(trainer: Trainer, updates: int) -> str:
     return trainer.run(interrupt)
 
 
-def test_any_learner_that_is_interrupted_ends_the_run_for_all(tmp_path: Path) -> None:
-    trainers = make_trainers(tmp_path, 3, "run.total_timesteps=100000", witness=Witness())
+def test_any_learner_that_is_interrupted_ends_the_run_for_all(tmp_path: Path, family: str) -> None:
+    trainers = make_trainers(tmp_path, 3, family, "run.total_timesteps=100000", witness=Witness())
     reasons = together(trainers, lambda trainer: end_after(trainer, 2))
     assert reasons == ["interrupted"] * 3
     assert newest(tmp_path).update == 2
@@ -283,10 +283,15 @@ class Launch:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, name: value, "OMP_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                name: value,
+                "OMP_NUM_THREADS": "1",
+                "PYTHONFAULTHANDLER": "1",
+            },
         )
 
-    def output(self, timeout: float = 240.0) -> str:
+    def output(self, timeout: float = 600.0) -> str:
         return self.process.communicate(timeout=timeout)[0]
 
     def processes(self) -> dict[int, dict[str, str]]:
@@ -386,7 +391,7 @@ def test_learners_under_torchrun(tmp_path: Path, family: str) -> None:
     assert launch.process.returncode != 0
     assert time.monotonic() - start < 100.0
     assert re.search("^error: another learner is gone", output, re.MULTILINE)
-    assert "error: learner 3 of 3: another learner is gone" in output
+    assert "error: learner 3 of 3: another learner is gone" in output, output
     assert "keisei/training" not in output, "no traceback of ours"
     end = journal(run)[-1]
     assert end["event"] == "end"

@@ -96,6 +96,28 @@ def test_values_are_those_of_the_search(tmp_path: Path) -> None:
     assert np.allclose(found[~learns], own[~learns], atol=1e-5)
 
 
+@pytest.mark.parametrize("mirror", ["true", "false"])
+def test_mates_played_by_rule_are_targets_if_they_are_learned(
+    tmp_path: Path, family: str, mirror: str
+) -> None:
+    trainer = tiny_trainer(
+        tmp_path, family, "selfplay.simulations=2", "selfplay.learn_mates=true",
+        f"ppo.mirror={mirror}", "env.ply_limit=200", "selfplay.rollout_plies=150",
+        "env.num_games=32",
+    )  # fmt: skip
+    buffer = trainer.buffer
+    buffer.target_probs[...] = 0.25  # of an earlier rollout
+    stats = trainer.selfplay.collect(buffer, trainer.timer)
+    assert stats.forced_plies > 0
+    assert buffer.learns_policy.all()
+    assert np.allclose(buffer.target_probs.sum(axis=2), 1.0, atol=1e-6)
+    mates = buffer.ends & (buffer.rewards == 1.0)
+    assert mates.sum() >= stats.forced_plies
+    certain = mates & (buffer.target_probs[:, :, 0] == 1.0)
+    assert certain.sum() >= stats.forced_plies
+    assert (buffer.target_actions[certain][:, 0] == buffer.actions[certain]).all()
+
+
 def test_the_policy_that_a_search_found() -> None:
     result = SearchResult(
         legal_indices=np.array([0, 1, 2]),

@@ -95,12 +95,17 @@ def test_a_run_stands_still_while_the_file_exists(
     assert "resumed after" in caplog.text
 
 
-def test_an_interrupt_ends_a_paused_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_an_interrupt_ends_a_paused_run(tmp_path: Path, workers: int) -> None:
     interrupt = InterruptFlag()
     callback = PauseAfterFirstStep(tmp_path / PAUSE, lambda: setattr(interrupt, "is_set", True))
-    trainer = tiny_trainer(tmp_path, callbacks=[callback])
+    settings = ("model.type=sparse", "run.total_timesteps=64000", f"parallel.num_workers={workers}")
+    trainer = tiny_trainer(tmp_path, *settings, callbacks=[callback])
     assert trainer.run(interrupt) == "interrupted"
-    assert trainer.update == 2, "the update under way is completed"
+    # Steps take milliseconds: some may end before the file is seen.
+    assert 2 <= trainer.update == len(callback.times) < 1000
+    gap = callback.times[-1] - callback.times[-2]
+    assert gap > PAUSED_SECONDS / 2, "the update under way is completed, and none after it"
 
 
 def test_several_learners_pause_together(tmp_path: Path, family: str) -> None:
@@ -194,18 +199,61 @@ def test_a_ray_worker_is_paused_and_reset_within_a_ply(monkeypatch: pytest.Monke
     worker = RayWorker(0, plan, plies=8)
     network = make_network(config, config.device)
     weights = WeightsMessage(pack_weights(network.weights(), compress=True), 0)
+    worker.play(weights, 0)
+    plies = worker._worker._selfplay.env.packed["ply"]
+    assert plies.any(), "games are in progress"
     worker.pause(True)
     results: list[PackedChunk] = []
-    thread = threading.Thread(target=lambda: results.append(worker.play(weights, 0)))
+    thread = threading.Thread(target=lambda: results.append(worker.play(weights, 1)))
     thread.start()
-    time.sleep(0.2)
-    assert worker._progress == 0, "no ply was begun"
-    worker.reset()
-    worker.pause(False)
-    thread.join(30.0)
+    try:
+        time.sleep(0.2)
+        assert worker._progress == 8, "no ply was begun"
+        worker.reset()
+        deadline = time.monotonic() + 30.0
+        while plies.any() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not plies.any(), "it is reset while it is paused"
+        assert worker._progress == 8, "and stays paused"
+    finally:
+        worker.pause(False)
+        thread.join(30.0)
     assert results[0].rollout.plies == 64
-    assert worker._progress == 8
+    assert worker._progress == 16
     assert not worker._must_reset
+    assert not results[0].experience.packed[0].ply.any(), "plies begin at 0"
+
+
+def test_several_learners_reset_while_they_are_paused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reset happens in the pause, and only once, although learners hardly ever look alike."""
+    pause, reset = tmp_path / PAUSE, tmp_path / RESET
+    paused_when_reset: list[bool] = []
+    real_reset = SelfPlay.reset
+
+    def noted_reset(games: SelfPlay) -> None:
+        paused_when_reset.append(pause.exists())
+        real_reset(games)
+
+    def resume_after_reset() -> None:
+        reset.touch()
+        deadline = time.monotonic() + 30.0
+        while len(paused_when_reset) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        pause.unlink()
+
+    monkeypatch.setattr(SelfPlay, "reset", noted_reset)
+    callback = PauseAfterFirstStep(pause, resume_after_reset)
+    ranks = make_ranks(2)
+    config = tiny_config("model.type=sparse", "run.total_timesteps=384")
+    trainers = [
+        Trainer(config, tmp_path, EventBus([callback] if rank.is_first else []), rank)
+        for rank in ranks
+    ]
+    assert run_all(ranks, lambda rank: trainers[rank.rank].run()) == ["finished"] * 2
+    assert paused_when_reset == [True, True]
+    assert not reset.exists()
 
 
 # ---- the command ----

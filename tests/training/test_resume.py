@@ -1,25 +1,48 @@
-"""A run is resumed with other settings: each of them takes effect, or is refused by its name."""
+"""A run is resumed with other settings: each is taken and recorded, or is refused by its name.
 
-from collections.abc import Iterator
+That those which are taken also have an effect is shown by the weights after an update, for most
+settings of games and learning, and by a run beside one without the change, for those of `EFFECTS`.
+Of the rest (programs, packages, processes, time limits of minutes) it is shown where they are used.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from rich.console import Console
 from typer.testing import CliRunner
 
-from keisei.callbacks import Callback, EventBus, StepEnd, TrainingStart
+from keisei.callbacks import (
+    Callback,
+    CheckpointSaved,
+    EvaluationEnd,
+    EventBus,
+    StepEnd,
+    TrainingStart,
+)
 from keisei.checkpoints.store import Checkpoint, load_newest
 from keisei.cli import app
 from keisei.config import ConfigError, load_config, load_saved_config, save_config, sections
 from keisei.config_schema import AppConfig
+from keisei.display.live import console_level
+from keisei.metric_names import EPOCHS_DONE, worker_numbers
+from keisei.network.predictor import Weights
 from keisei.network.towers.device import Compute, Probe
-from keisei.run_files import CHECKPOINTS, CONFIG
+from keisei.run_files import CHECKPOINTS, CONFIG, MILESTONES
 from keisei.selfplay.source import SelfPlay
+from keisei.selfplay.workers.process_pool import ParallelSelfPlay
+from keisei.selfplay.workers.worker import PoolSnapshots
 from keisei.system import FileAccessError
+from keisei.training import run as run_module
 from keisei.training.resume import AtResume, at_resume, changed_settings
 from keisei.training.run import resume_run
+from keisei.training.trackers import TensorBoardTracker
 from keisei.training.trainer import Trainer
+from keisei.training.writers import SampleGamesWriter
 from tests.tiny import TINY, agent_of, tiny_config, tiny_trainer
 
 OTHERS = {
@@ -51,6 +74,7 @@ OTHERS = {
     "model.value_width": 16,
     "selfplay.rollout_plies": 4,
     "selfplay.mate_plies": 0,
+    "selfplay.learn_mates": True,
     "selfplay.simulations": 2,
     "selfplay.search_temperature": 1.0,
     "selfplay.pool_share": 0.5,
@@ -70,17 +94,17 @@ OTHERS = {
     "ppo.entropy_schedule": "cosine",
     "ppo.position_rate": 0.5,
     "ppo.move_rate": 0.25,
-    "ppo.clip_range": 0.1,
-    "ppo.dual_clip": 4.0,
-    "ppo.advantage_clip": 4.0,
+    "ppo.clip_range": 1e-4,
+    "ppo.dual_clip": 1.0001,
+    "ppo.advantage_clip": 0.1,
     "ppo.value_weight": 1.0,
     "ppo.gamma": 0.98,
     "ppo.gae_lambda": 0.7,
     "ppo.gae_lambda_end": 0.8,
     "ppo.value_lambda": 0.5,
     "ppo.normalize_advantages": False,
-    "ppo.max_grad_norm": 1.0,
-    "ppo.target_kl": 0.5,
+    "ppo.max_grad_norm": 1e-3,
+    "ppo.target_kl": 1e-9,
     "ppo.beta2": 0.95,
     "ppo.weight_decay": 0.1,
     "ppo.mirror": True,
@@ -126,18 +150,40 @@ OTHERS = {
     "logging.wandb_timeout": 5,
     "logging.plugins": "[another]",
 }
-"""Another value for every field than that of the tiny runs."""
+"""Another value for every field than that of the tiny runs, which shows at once where one can."""
 
 TOGETHER = {
+    "selfplay.search_temperature": ("selfplay.simulations=2",),
+    "selfplay.shaping": ("selfplay.shaping_end=1.0",),
+    "selfplay.shaping_end": ("selfplay.shaping=0.1",),
     "ppo.ema_kl": ("ppo.ema_decay=0.9",),
     "parallel.compression": ("parallel.backend=ray",),
     "parallel.ray_address": ("parallel.backend=ray",),
     "parallel.inference": ("parallel.num_workers=2",),
 }
-"""Settings that are valid only together with others."""
+"""Settings that are valid, or have an effect, only together with others."""
 
-IN_WORKERS = {"parallel.backend", "parallel.num_workers", *TOGETHER} - {"ppo.ema_kl"}
-"""Settings whose effect is seen only with workers, whose start takes seconds; tested elsewhere."""
+IN_WORKERS = {
+    *("parallel.backend", "parallel.num_workers", "parallel.inference"),
+    *("parallel.compression", "parallel.ray_address"),
+}
+"""Settings that need workers, whose start takes seconds; see the test of workers."""
+
+NOT_IN_THE_WEIGHTS = {
+    "env.threads": "the same games, faster",
+    "selfplay.mate_plies": "no mate occurs in these games",
+    "selfplay.learn_mates": "no mate occurs in these games",
+    "selfplay.search_temperature": "the simulations that it needs change the weights too",
+    "selfplay.pool_share": "the pool is empty so far; see the test of its share",
+    "selfplay.pool_size": "needs a pool",
+    "selfplay.pool_interval": "needs a pool",
+    "ppo.ema_decay": "changes the averaged weights only; see their test",
+    "ppo.target_kl": "behind the second minibatch there is nothing to leave out",
+    "ppo.nan_limit": "no loss is NaN",
+}
+"""Settings of games and learning whose effect the weights do not show after one update."""
+
+OF_SPARSE_NETWORKS = ("ppo.position_rate", "ppo.move_rate")
 
 
 def test_there_is_another_value_for_every_field() -> None:
@@ -180,10 +226,35 @@ def resumed(directory: Path, checkpoint: Checkpoint, *overrides: str) -> Trainer
     return trainer
 
 
+@pytest.fixture(scope="module")
+def unchanged(saved: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Weights:
+    """The weights after another update without any changes."""
+    trainer = resumed(tmp_path_factory.mktemp("unchanged"), saved)
+    trainer.train_step()
+    return copied(trainer.learner.network.weights())
+
+
+def copied(weights: Weights) -> Weights:
+    return {name: np.array(array) for name, array in weights.items()}
+
+
+def is_seen_in_weights(path: str, family: str) -> bool:
+    """Return whether an update must have another result with another value of a setting."""
+    if path in NOT_IN_THE_WEIGHTS or (path in OF_SPARSE_NETWORKS and family != "sparse"):
+        return False
+    learning = ("env.", "selfplay.", "ppo.", "run.seed", "run.total_timesteps")
+    return path.startswith(learning)
+
+
 @pytest.mark.parametrize("path", [path for path in OTHERS if path not in IN_WORKERS])
-def test_every_setting_takes_effect_or_is_refused(
-    path: str, saved: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_setting_is_accepted_and_recorded_or_refused_by_its_name(
+    path: str,
+    saved: Checkpoint,
+    unchanged: Weights,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The weights show the effect of those of games and learning; see `EFFECTS` for others."""
     monkeypatch.setattr(
         "keisei.network.towers.device.probe_precision", lambda *_: Probe(0.0, "not tried")
     )
@@ -200,11 +271,146 @@ def test_every_setting_takes_effect_or_is_refused(
     assert isinstance(trainer.selfplay, SelfPlay)
     assert trainer.selfplay.abandoned_games == abandoned
     trainer.train_step()
+    if is_seen_in_weights(path, trainer.config.model.type):
+        weights = trainer.learner.network.weights()
+        assert any(not np.array_equal(weights[name], unchanged[name]) for name in unchanged)
     trainer.save()
     again = resumed(tmp_path, newest(tmp_path), *overrides)
     assert again.changes == {}, "the new settings are those of the run now"
     again.train_step()
     assert again.update == 4
+
+
+class ResumedRun(Callback):
+    """A resumed run to its end, with what it left behind."""
+
+    trainer: Trainer
+    reason: str
+
+    def __init__(self, directory: Path, checkpoint: Checkpoint, *overrides: str) -> None:
+        self.directory = directory
+        self.steps: list[StepEnd] = []
+        self.evaluations: list[EvaluationEnd] = []
+        self.saved_at: list[int] = []
+        config = settings_of(checkpoint, *SIDE_BY_SIDE, *overrides)
+        self.trainer = Trainer(config, directory, EventBus([self]))
+        self.trainer.restore(checkpoint)
+        self.reason = self.trainer.run()
+
+    def on_step_end(self, event: StepEnd) -> None:
+        self.steps.append(event)
+
+    def on_evaluation(self, event: EvaluationEnd) -> None:
+        self.evaluations.append(event)
+
+    def on_checkpoint(self, event: CheckpointSaved) -> None:
+        self.saved_at.append(event.progress.update)
+
+    @property
+    def games(self) -> SelfPlay:
+        assert isinstance(self.trainer.selfplay, SelfPlay)
+        return self.trainer.selfplay
+
+    @property
+    def compute(self) -> Compute:
+        return agent_of(self.trainer).compute
+
+    def folders(self, name: str) -> int:
+        return len([*(self.directory / name).glob("*")])
+
+    def callbacks(self) -> list[Callback]:
+        """The callbacks that ``keisei train`` gives a run with these settings."""
+        return run_module._callbacks(self.trainer.config, self.directory, Console())
+
+
+SIDE_BY_SIDE = (
+    "run.total_timesteps=320",
+    "ppo.epochs=2",
+    "selfplay.pool_share=0.5",
+    "selfplay.pool_interval=1",
+    "evaluation.opponents=[random]",
+)
+"""Settings of runs that are compared: three updates more, with two epochs and a pool each."""
+
+EFFECTS: dict[str, tuple[object, Callable[[ResumedRun], bool]]] = {
+    "run.max_minutes": (1e-6, lambda run: run.reason == "time limit"),
+    "env.threads": (2, lambda run: run.games.env.pool.threads == 2),
+    "selfplay.pool_size": (1, lambda run: len(run.games.pool.snapshots) == 1),
+    "selfplay.pool_interval": (2, lambda run: len(run.games.pool.snapshots) == 2),
+    "ppo.target_kl": (1e-9, lambda run: run.steps[0].metrics[EPOCHS_DONE] == 1),
+    "device.threads": (2, lambda run: run.compute.threads == 2),
+    "device.deterministic": (False, lambda run: not run.compute.deterministic),
+    "device.mixed_precision": ("auto", lambda run: run.compute.autocast_dtype is torch.bfloat16),
+    "device.compile": ("auto", lambda run: run.compute.compile == "auto"),
+    "evaluation.interval": (4, lambda run: [e.progress.update for e in run.evaluations] == [4, 5]),
+    "evaluation.final_games": (2, lambda run: run.trainer.scores["random"].games == 2),
+    "evaluation.opponents": ("[greedy]", lambda run: list(run.trainer.scores) == ["greedy"]),
+    "evaluation.ply_limit": (
+        24,
+        lambda run: max(len(game.main_line) for game in run.evaluations[-1].games) == 24,
+    ),
+    "checkpoint.interval": (2, lambda run: set(run.saved_at) == {4, 5}),
+    "checkpoint.keep": (1, lambda run: run.folders(CHECKPOINTS) == 1),
+    "checkpoint.milestones": ("[{soon}]", lambda run: run.folders(MILESTONES) == 1),
+    "logging.display": ("plain", lambda run: console_level(run.trainer.config) == logging.INFO),
+    "logging.tensorboard": (
+        False,
+        lambda run: not any(isinstance(one, TensorBoardTracker) for one in run.callbacks()),
+    ),
+    "logging.sample_games": (
+        1,
+        lambda run: [o.number for o in run.callbacks() if isinstance(o, SampleGamesWriter)] == [1],
+    ),
+}
+"""Another value of settings whose effect the weights do not show, and what shows it instead."""
+
+
+@pytest.fixture(scope="module")
+def plain_run(saved: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> ResumedRun:
+    """The run without any of these changes."""
+    return ResumedRun(tmp_path_factory.mktemp("plain"), saved)
+
+
+@pytest.mark.parametrize("saved", ["resnet"], indirect=True)
+@pytest.mark.parametrize("path", EFFECTS)
+def test_settings_that_the_weights_do_not_show_have_their_effect(
+    path: str,
+    saved: Checkpoint,
+    plain_run: ResumedRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("keisei.network.towers.device.probe_precision", lambda *_: Probe(2.0, ""))
+    monkeypatch.setattr(Compute, "autocast", lambda self: nullcontext())
+    monkeypatch.setattr(Compute, "compiled", lambda self, model: model)
+    assert at_resume(path) is AtResume.APPLIES
+    value, has_effect = EFFECTS[path]
+    assert not has_effect(plain_run), "else this would show nothing"
+    soon = saved.state["seconds"] / 60 + 1e-6
+    assert has_effect(ResumedRun(tmp_path, saved, f"{path}={value}".format(soon=soon)))
+
+
+def test_workers_of_a_resumed_run_have_the_new_settings(saved: Checkpoint, tmp_path: Path) -> None:
+    """As far as it shows before they are started."""
+    settings = ("parallel.num_workers=2", "parallel.max_lag=2", "parallel.worker_threads=2")
+    play = resumed(tmp_path, saved, *settings).selfplay
+    assert isinstance(play, ParallelSelfPlay)
+    assert play._slots == 3
+    assert play._shares.next_plan(PoolSnapshots((), 0)).threads == 2
+
+
+def test_the_cluster_is_that_of_the_new_settings(
+    saved: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses: list[str] = []
+
+    def cluster(config: AppConfig, **_: object) -> ParallelSelfPlay:
+        addresses.append(config.parallel.ray_address)
+        return ParallelSelfPlay(config, workers=2)
+
+    monkeypatch.setattr("keisei.selfplay.workers.ray_pool.RaySelfPlay", cluster)
+    resumed(tmp_path, saved, "parallel.backend=ray", "parallel.ray_address=first-machine:6379")
+    assert set(addresses) == {"first-machine:6379"}
 
 
 def test_a_fixed_setting_names_the_way_out(saved: Checkpoint, tmp_path: Path) -> None:
@@ -308,6 +514,39 @@ def test_new_games_are_other_games_and_counted(saved: Checkpoint, tmp_path: Path
     other.bus.callbacks.append(Steps())
     other.train_step()
     assert steps[0].metrics["workers/abandoned_games"] == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("parallel.num_workers=2",),
+        ("parallel.num_workers=2", "parallel.inference=server"),
+        ("parallel.num_workers=2", "parallel.backend=ray", "parallel.compression=gzip"),
+    ],
+    ids=["workers", "server", "ray"],
+)
+def test_workers_take_over(tmp_path: Path, changes: tuple[str, ...]) -> None:
+    if "parallel.backend=ray" in changes:
+        pytest.importorskip("ray")
+    sparse = "model.type=sparse"
+    trainer = tiny_trainer(tmp_path, sparse)
+    trainer.train_step()
+    trainer.save()
+    steps: list[StepEnd] = []
+
+    class Steps(Callback):
+        def on_step_end(self, event: StepEnd) -> None:
+            steps.append(event)
+
+    trainer = tiny_trainer(tmp_path, sparse, *changes, callbacks=[Steps()])
+    trainer.restore(newest(tmp_path))
+    assert set(trainer.changes) == {change.partition("=")[0] for change in changes}
+    assert trainer.run() == "finished"
+    assert trainer.timestep == 192
+    for step in steps:
+        assert worker_numbers(step.metrics), "at least one: Ray has a core less than this machine"
+        assert step.metrics["workers/abandoned_games"] >= 8
 
 
 def test_workers_begin_behind_the_games_of_the_checkpoint(

@@ -9,15 +9,16 @@ import pytest
 from filelock import FileLock
 from typer.testing import CliRunner, Result
 
+from keisei import metric_names as names
 from keisei.checkpoints.rotation import UNFINISHED
 from keisei.checkpoints.store import list_checkpoints
 from keisei.cli import app
 from keisei.config import ConfigError, load_config, load_saved_config, save_config
 from keisei.errors import KeiseiError
 from keisei.network.loading import read_network
-from keisei.ppo.learner import Ranks
+from keisei.ppo.learner import Ranks, scheduled
 from keisei.run_files import LOCK
-from keisei.training.run import _locked, resume_run
+from keisei.training.run import _locked, resume_run, start_run
 from tests.threaded_ranks import make_ranks, run_all
 from tests.tiny import TINY
 
@@ -54,6 +55,18 @@ def test_settings_without_effect_are_refused_at_the_start_but_read_in_earlier_ru
         resume_run(load_saved_config(saved), saved.parent)
 
 
+def test_a_run_that_memory_cannot_hold_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, this ended in a traceback and left a directory without settings."""
+    monkeypatch.setattr("keisei.training.run.physical_memory", lambda: 16 * 10**9)
+    sizes = ("env.num_games=1048576", "selfplay.rollout_plies=1024")  # the most that is allowed
+    config = load_config(None, [*TINY, *sizes, f"run.root={tmp_path}"])
+    with pytest.raises(KeiseiError, match=r"num_games \(1,048,576\) times selfplay.rollout_plies"):
+        start_run(config)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_leaves_everything_behind(tmp_path: Path, family: str) -> None:
     result = train(tmp_path, "--name", "first", "--tower_width", "12", "--set", family)
     assert result.exit_code == 0
@@ -69,6 +82,39 @@ def test_a_run_leaves_everything_behind(tmp_path: Path, family: str) -> None:
     assert list((run / "games").glob("*.csa"))
     assert list((run / "tensorboard").iterdir())
     assert len(list_checkpoints(run / "checkpoints")) == 3
+
+
+LEARNING_METRICS = (
+    names.LEARNING_RATE, names.MINIBATCH_SIZE, names.GRAD_NORM, names.APPROX_KL,
+    names.CLIP_FRACTION, names.ENTROPY, names.EXPLAINED_VARIANCE,
+)  # fmt: skip
+
+
+def test_the_log_has_every_setting_and_each_step_what_learning_did(
+    tmp_path: Path, family: str
+) -> None:
+    train(tmp_path, "--name", "run", "--set", family)
+    log = (tmp_path / "run" / "run.log").read_text("utf-8")
+    config = load_saved_config(tmp_path / "run" / "config.json").model_dump()
+    for section, settings in config.items():
+        (line,) = re.findall(rf" {section}: (.*)$", log, re.M)
+        assert all(f"{field}={value}" in line for field, value in settings.items())
+    (facts,) = re.findall(r" facts: (.*)$", log, re.M)
+    for fact in ("parameters", "planes", "features", "model", "device", "precision", "compile"):
+        assert f"{fact}=" in facts
+    journal = (tmp_path / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
+    steps = [
+        metrics for line in journal if names.SPS in (metrics := json.loads(line).get("metrics", {}))
+    ]
+    assert len(steps) == 3
+    assert all(metrics[name] is not None for metrics in steps for name in LEARNING_METRICS)
+    ppo = config["ppo"]
+    assert [metrics[names.LEARNING_RATE] for metrics in steps] == pytest.approx(
+        [
+            scheduled("linear", ppo["learning_rate"], ppo["learning_rate_end"], step / 3)
+            for step in range(3)
+        ]
+    )
 
 
 def test_a_run_is_resumed_and_extended(tmp_path: Path, family: str) -> None:
@@ -119,6 +165,8 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
         train(tmp_path, "--name", "run")
     with pytest.raises(KeiseiError, match="there is no run in"):
         train(tmp_path, "--resume", str(tmp_path / "nothing"))
+    with pytest.raises(KeiseiError, match=r"there is no run in .*; did you mean run\?$"):
+        train(tmp_path, "--resume", str(tmp_path / "rnu"))
     with pytest.raises(KeiseiError, match="clip_range"):
         train(tmp_path, "--set", "ppo.clip_range=3")
 

@@ -52,7 +52,7 @@ class Watch(Callback):
         self.steps += 1
         self.plies = event.progress.timestep
         now = time.monotonic()
-        if self.steps % 20 == 0:
+        if self.steps % 20 == 0 or not self.held:
             self.held.append(self._measure(event))
         if now - self.last_kill > KILL_INTERVAL:
             self.last_kill = now
@@ -99,7 +99,7 @@ def test_nothing_grows(tmp_path: Path, family: str) -> None:
     assert late.worker_megabytes < early.worker_megabytes * 1.1 + 20.0
     assert (late.handles, late.blocks, late.processes) == early[2:]
     note(
-        f"memory, handles, segments: training, {family}",
+        f"memory, handles, segments: training, {family.removeprefix('model.type=')}",
         f"{MINUTES:g} minutes, {watch.steps:,} updates, {watch.kills} workers killed",
         f"{early.megabytes:.0f} MB, {early.handles} handles -> {late.megabytes:.0f} MB, "
         f"{late.handles} handles, {late.blocks} segments; no ply lost",

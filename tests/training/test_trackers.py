@@ -5,6 +5,7 @@ import math
 import sys
 from io import FileIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -180,6 +181,14 @@ def test_trackers_follow_the_settings(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "wandb", object())
     kinds = [type(one) for one in make_trackers(fake_config(wandb="offline"), tmp_path)]
     assert kinds == [JsonlTracker, TensorBoardTracker, WandbTracker]
+
+
+def test_a_folder_that_wandb_has_left_is_not_taken_for_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", ModuleType("wandb"))
+    with pytest.raises(KeiseiError, match=r'pip install "keisei\[wandb\]"'):
+        make_trackers(fake_config(wandb="online"), tmp_path)
 
 
 def test_a_missing_wandb_is_explained_before_anything_starts(

@@ -29,6 +29,7 @@ from keisei.checkpoints.store import list_checkpoints, load_newest
 from keisei.network.predictor import Weights
 from keisei.run_files import METRICS, REPORT
 from keisei.system import InterruptFlag
+from keisei.training.step_metrics import UsageMeter
 from keisei.training.trackers import JsonlTracker
 from keisei.training.trainer import Trainer
 from keisei.training.writers import ReportWriter
@@ -90,7 +91,8 @@ def test_each_phase_is_announced_with_its_progress(tmp_path: Path, family: str) 
     assert played[:9] == [0, *range(0, 64, 8)], "told before each ply of the first rollout"
 
 
-def test_metrics_add_up(tmp_path: Path, family: str) -> None:
+def test_metrics_add_up(tmp_path: Path, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UsageMeter, "MIN_INTERVAL", 0.0)
     witness = Witness()
     tiny_trainer(tmp_path, family, "selfplay.rollout_plies=48", callbacks=[witness]).run()
     step = witness.of(StepEnd)[0]
@@ -101,6 +103,8 @@ def test_metrics_add_up(tmp_path: Path, family: str) -> None:
     seconds = sum(metrics[f"time/{name}"] for name in ("env", "inference", "learning", "other"))
     assert metrics["charts/SPS"] == pytest.approx(8 * 48 / seconds)
     assert metrics["memory/rss_mb"] > 0
+    assert 0.0 <= metrics["system/cpu"] <= 1.0
+    assert 0.0 < metrics["system/memory"] <= 1.0
     assert 0.0 < metrics["charts/network_share"] < 1.0
     # Games that reached the limit of 20 plies are draws, and told apart from other draws.
     lengths = [event.plies for event in witness.of(GameEnd)[: int(metrics["games/finished"])]]  # type: ignore[attr-defined]
@@ -171,6 +175,29 @@ def test_forced_mates_are_played_and_not_learned_by_the_policy(tmp_path: Path) -
     assert (trainer.buffer.rewards[forced] == 1.0).all()
     assert trainer.buffer.ends[forced].all()
     assert trainer.buffer.learns_value.all()
+
+
+def test_forced_mates_can_be_learned_except_those_of_the_pool(tmp_path: Path, family: str) -> None:
+    settings = (
+        family, "selfplay.pool_share=0.5", "env.ply_limit=200", "selfplay.rollout_plies=150",
+        "env.num_games=32",
+    )  # fmt: skip
+    experience = []
+    for learned in ("false", "true"):
+        setting = f"selfplay.learn_mates={learned}"
+        trainer = tiny_trainer(tmp_path / learned, *settings, setting)
+        trainer.selfplay.sync_weights(trainer.learner.network, 0)  # a snapshot for the pool
+        stats = trainer.selfplay.collect(trainer.buffer, trainer.timer)
+        buffer = trainer.buffer
+        assert stats.learned_plies == buffer.learns_policy.sum()
+        experience.append((stats.forced_plies, buffer.actions, buffer.learns_policy))
+    (forced, moves, usual), (again, same_moves, all_learned) = experience
+    assert forced == again > 0
+    assert (moves == same_moves).all(), "the games are the same"
+    own = trainer.buffer.learns_value
+    assert 0 < own[:, :16].sum() < own[:, :16].size
+    assert (all_learned == own).all(), "nothing of the pool's moves is learned"
+    assert (own & ~usual).sum() == forced
 
 
 def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
@@ -293,6 +320,29 @@ def test_an_interrupt_saves_and_ends(tmp_path: Path) -> None:
     assert checkpoint.update == 1
     with flag, pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_breaks_off_an_evaluation_which_a_resumed_run_makes(tmp_path: Path) -> None:
+    class Presses(Callback):
+        def on_phase(self, event: PhaseProgress) -> None:
+            if event.phase == "evaluating" and not flag.is_set:
+                signal.raise_signal(signal.SIGTERM)
+
+    witness = Witness()
+    flag = InterruptFlag()
+    settings = ("evaluation.interval=0", "evaluation.final_games=1000")
+    with flag:
+        trainer = tiny_trainer(tmp_path, *settings, callbacks=[Presses(), witness])
+        assert trainer.run(flag) == "interrupted"
+    assert witness.of(EvaluationEnd) == []
+    checkpoint = load_newest(tmp_path / "checkpoints")
+    assert checkpoint is not None
+    assert checkpoint.timestep == trainer.config.run.total_timesteps
+    again = Witness()
+    trainer = tiny_trainer(tmp_path, "evaluation.interval=0", callbacks=[again])
+    trainer.restore(checkpoint)
+    assert trainer.run() == "finished"
+    assert len(again.of(EvaluationEnd)) == 1
 
 
 def test_a_failing_callback_is_logged_and_training_goes_on(

@@ -129,6 +129,23 @@ def test_a_resumed_run_keeps_its_id(tmp_path: Path) -> None:
     assert ids[0] == ids[1] != ""
 
 
+def test_a_run_is_kept_offline_without_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`keisei train` with `logging.wandb=offline` asks for nothing and waits for nobody."""
+    wandb = FakeWandb(tmp_path)  # it has no `login`
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    settings = ("model.type=sparse", "run.name=mine", f"run.root={tmp_path}")
+    start_run(tiny_config(*settings, "logging.wandb=offline"))
+    assert wandb.options["mode"] == "offline"
+    assert wandb.options["dir"] == str(tmp_path / "mine")
+    assert [step["timestep"] for step in wandb.logged[:3]] == [64, 128, 192]
+    assert wandb.artifacts, "checkpoints are kept for `wandb sync`"
+    assert not any(artifact.waited for artifact in wandb.artifacts)
+    assert wandb.exit_code == 0
+
+
 def test_values_that_are_not_finite_are_not_sent(tmp_path: Path) -> None:
     wandb = FakeWandb(tmp_path)
     tracker = make_tracker(wandb, tmp_path)
@@ -233,13 +250,37 @@ def test_the_real_package_takes_it_offline(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.glob("wandb/offline-run-*/*.wandb"))
 
 
+def old_wandb(key: str | None) -> SimpleNamespace:
+    """A release whose `login` always asks for a key that is missing."""
+
+    def login(key: str | None = None) -> bool:
+        raise AssertionError("it would ask")
+
+    return SimpleNamespace(api=SimpleNamespace(api_key=key), login=login)
+
+
+def new_wandb(key: str | None) -> SimpleNamespace:
+    """A release that warns, in lines of its own, of whatever uses ``wandb.api``."""
+
+    def login(key: str | None = key, verify: bool = True, prompt: bool = True) -> bool:
+        assert not prompt, "it would ask"
+        assert not verify, "it would wait for the server"
+        return bool(key)
+
+    return SimpleNamespace(login=login)
+
+
+@pytest.mark.parametrize("release", [old_wandb, new_wandb])
 @pytest.mark.parametrize("key", [None, "", "0123456789"])
 @pytest.mark.parametrize("mode", ["online", "offline"])
 def test_a_missing_key_is_found_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None, mode: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    release: Callable[[str | None], SimpleNamespace],
+    key: str | None,
+    mode: str,
 ) -> None:
-    wandb = SimpleNamespace(api=SimpleNamespace(api_key=key))
-    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setitem(sys.modules, "wandb", release(key))
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     config = tiny_config(f"run.root={tmp_path}", f"logging.wandb={mode}")
     if key or mode == "offline":

@@ -12,12 +12,15 @@ from keisei import metric_names as names
 from keisei.callbacks import Callback, StepEnd
 from keisei.checkpoints.store import load_newest
 from keisei.network.model_factory import make_network
+from keisei.network.towers.torch_predictor import TorchPredictor
 from keisei.ppo.buffer import Experience
 from keisei.ppo.learner import Ranks
 from keisei.run_files import CHECKPOINTS
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay, WorkersFailedError, make_source
 from keisei.selfplay.workers.process_pool import ParallelSelfPlay
+from keisei.selfplay.workers.worker import PoolSnapshots, SelfPlayWorker
+from keisei.selfplay.workers.worker_pool import GameShares
 from keisei.timing import SectionTimer
 from tests.tiny import tiny_config, tiny_trainer
 
@@ -148,3 +151,35 @@ def test_a_cluster_that_cannot_be_joined(monkeypatch: pytest.MonkeyPatch, fallba
     else:
         with pytest.raises(WorkersFailedError, match="needs the package ray"):
             make_source(config, network, Ranks())
+
+
+@pytest.mark.parametrize("backend", ["processes", "ray"])
+def test_the_log_says_in_which_precision_workers_play(
+    backend: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("keisei.selfplay.workers.ray_pool.RaySelfPlay", lambda *_, **__: None)
+    said = "workers play on the CPU in float32, uncompiled: device.mixed_precision=bf16 and"
+
+    def start(*overrides: str) -> None:
+        workers = (f"parallel.backend={backend}", "parallel.num_workers=2")
+        config = tiny_config(*workers, *overrides)
+        network = make_network(tiny_config(), tiny_config().device)
+        with caplog.at_level("INFO"):
+            make_source(config, network, Ranks())
+
+    start()
+    if backend == "processes":
+        start("device.mixed_precision=bf16", "parallel.inference=server")
+    assert "workers play" not in caplog.text
+    start("device.mixed_precision=bf16")
+    assert said in caplog.text
+
+
+def test_workers_play_in_float32_uncompiled() -> None:
+    config = tiny_config("device.mixed_precision=bf16", "device.compile=on")
+    worker = SelfPlayWorker(
+        GameShares(config, shares=1, ranks=Ranks()).next_plan(PoolSnapshots((), 0))
+    )
+    assert isinstance(worker.network, TorchPredictor)
+    assert worker.network.compute.autocast_dtype is None
+    assert worker.network.compute.compile == "off"

@@ -35,6 +35,7 @@ FAIRY_STOCKFISH = shutil.which("fairy-stockfish") or shutil.which(
 needs_fairy_stockfish = pytest.mark.skipif(
     FAIRY_STOCKFISH is None, reason="fairy-stockfish is not installed"
 )
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs a subreaper")
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups of POSIX")
 
 
@@ -87,8 +88,8 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
 
     monkeypatch.setattr(subprocess, "Popen", watched)
     yield started
-    left = [process.pid for process in started if process.poll() is None]
-    assert left == []
+    # One that was still starting when it was closed ends a moment later.
+    assert soon(lambda: all(process.poll() is not None for process in started))
     assert soon(lambda: not any(thread.name.startswith("usi-") for thread in enumerate_threads()))
 
 
@@ -274,6 +275,31 @@ def test_a_process_that_left_the_group_of_its_engine_ends_with_it() -> None:
         orphan = _child(engine)
         assert is_alive(orphan)
     assert soon(lambda: not is_alive(orphan))
+
+
+@linux_only
+def test_a_process_without_group_and_environment_ends_with_its_engine() -> None:
+    with UsiEngine(stub("has-a-runaway")) as engine:
+        runaway = _child(engine)
+        assert is_alive(runaway)
+    assert soon(lambda: not is_alive(runaway))
+
+
+@linux_only
+def test_all_processes_of_an_engine_end_when_keisei_is_killed() -> None:
+    program = (
+        "import os\n"
+        "from tests.usi.test_client import UsiEngine, stub\n"
+        "engine = UsiEngine(stub('has-a-runaway'))\n"
+        "print(engine.process_id, engine.name.split()[-1], flush=True)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", program), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    engine, runaway = map(int, done.stdout.split())
+    assert soon(lambda: not is_alive(engine) and not is_alive(runaway))
 
 
 def test_an_engine_that_closes_its_output_has_lost_at_once() -> None:

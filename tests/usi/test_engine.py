@@ -4,6 +4,7 @@ import os
 import random
 import re
 import time
+from collections.abc import Callable
 from threading import Event, Thread
 
 import pytest
@@ -22,6 +23,7 @@ from keisei.usi.options import Settings
 from keisei.usi.thinker import MATE_SLICE
 from keisei.usi.usi_io import TooLongLine, UsiWriter, read_lines
 from tests.usi.gui import ANSWERS, Gui, MaterialPredictor, _LineQueue
+from tests.usi.test_sparse_engine import SparseGui
 
 MATE_IN_THREE = "position sfen 3sks3/9/4+P4/9/9/9/9/9/4K4 b 2G2r2b2g2s4n4l17p 1"
 MATED = "position sfen 4k4/4G4/4P4/9/9/9/9/9/4K4 w - 2"
@@ -561,11 +563,12 @@ def fuzzed_lines(number: int, seed: int) -> list[str]:
     return lines
 
 
-def test_ten_thousand_lines_of_garbage() -> None:
+@pytest.mark.parametrize("new_gui", [Gui, SparseGui], ids=["any network", "sparse"])
+def test_ten_thousand_lines_of_garbage(new_gui: Callable[[], Gui]) -> None:
     lines = fuzzed_lines(10_000, seed=1)
     searches = sum(line.strip().partition(" ")[0] == "go" for line in lines)
     assert searches > 500
-    gui = Gui()
+    gui = new_gui()
     for line in lines:
         gui.send(line)
         if line.strip().partition(" ")[0] == "go":

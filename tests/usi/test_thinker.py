@@ -8,6 +8,7 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.shogi.game import ShogiGame
+from keisei.shogi.types import Move
 from keisei.usi.limits import Job, parse_go
 from keisei.usi.options import Settings
 from keisei.usi.thinker import Thinker
@@ -44,3 +45,35 @@ def test_time_left(text: str, visits: tuple[int, int], seconds: float, left: flo
     now = job.clock_start + seconds
     found = thinker._seconds_left(ShogiGame(), job, round(1000 * seconds), now)
     assert found == (None if left is None else pytest.approx(left))
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_called"),
+    [
+        ("btime 900 wtime 900", False),
+        ("btime 900 wtime 5000 binc 100", False),
+        ("btime 5000 wtime 900", True),
+        ("btime 900 byoyomi 1000", True),
+        ("btime 0 byoyomi 1000", True),
+        ("movetime 500", True),
+    ],
+)
+def test_no_mate_is_looked_for_in_the_last_second(
+    limits: str, is_called: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With byoyomi there is time for it in every move."""
+    calls: list[str] = []
+
+    def short_mate(*arguments: object) -> list[Move]:
+        calls.append(limits)
+        return []
+
+    def search_tree(*arguments: object) -> None:
+        raise KeiseiError("the tree is searched")
+
+    monkeypatch.setattr(Thinker, "_short_mate", short_mate)
+    monkeypatch.setattr(Thinker, "_search_tree", search_tree)
+    thinker = Thinker(no_network, UsiWriter(io.StringIO()))
+    with pytest.raises(KeiseiError, match="the tree is searched"):
+        thinker.think(Job(parse_go(limits.split())[0], Settings()))
+    assert bool(calls) is is_called

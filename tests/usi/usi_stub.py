@@ -39,11 +39,12 @@ def start_child() -> int:
     return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid
 
 
-def start_orphan() -> int:
-    """A process in a session of its own, whose parent has ended."""
+def start_orphan(*, nameless: bool) -> int:
+    """A process in a session of its own, whose parent has ended; `nameless`: nor environment."""
+    environment = ", env={}" if nameless else ""
     program = (
         "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', "
-        "'import time; time.sleep(60)'], start_new_session=True, stdout=2).pid)"
+        f"'import time; time.sleep(60)'], start_new_session=True, stdout=2{environment}).pid)"
     )
     return int(subprocess.check_output([sys.executable, "-c", program]))
 
@@ -75,8 +76,8 @@ def on_usi(fault: str) -> None:
         send(f"id name Parent of {start_child()}")
         send("usiok")
         return
-    elif fault == "has-an-orphan":
-        send(f"id name Parent of {start_orphan()}")
+    elif fault in ("has-an-orphan", "has-a-runaway"):
+        send(f"id name Parent of {start_orphan(nameless=fault == 'has-a-runaway')}")
         send("usiok")
         return
     elif fault == "nameless":

@@ -13,9 +13,9 @@ pytest.importorskip("nicegui")
 
 import uvicorn
 
-from keisei.web.connections import OneLineFilter, TimedProtocol
-from keisei.web.guard import MAX_HEADER_BYTES
-from keisei.web.server import listen
+from keisei.web.connections import MAX_CONNECTIONS, OneLineFilter, TimedProtocol
+from keisei.web.guard import MAX_HEADER_BYTES, MAX_REQUEST_BYTES
+from keisei.web.server import listen, server_config
 
 TIMEOUT = 0.4
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -36,28 +36,27 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-class ImpatientProtocol(TimedProtocol):
-    timeout = TIMEOUT
-
-
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """Port of a server that waits only for a moment."""
-    with listen(port=0) as listener:
-        config = uvicorn.Config(
-            echo,
-            http=ImpatientProtocol,
-            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-            log_level="critical",
-            lifespan="off",
-            timeout_keep_alive=30,
-        )
-        server = uvicorn.Server(config)
+    """Port of a server as `keisei play` runs it, which waits only for a moment."""
+    with pytest.MonkeyPatch.context() as patch, listen(port=0) as listener:
+        patch.setattr(TimedProtocol, "timeout", TIMEOUT)
+        server = uvicorn.Server(server_config(echo))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         yield listener.getsockname()[1]
         server.should_exit = True
         thread.join(10)
+
+
+def test_the_servers_of_pages_have_the_limits() -> None:
+    config = server_config(echo)
+    config.load()
+    assert config.http_protocol_class is TimedProtocol
+    assert config.h11_max_incomplete_event_size == MAX_HEADER_BYTES
+    assert config.limit_concurrency == MAX_CONNECTIONS
+    assert config.ws_max_size == MAX_REQUEST_BYTES
+    assert not config.server_header
 
 
 def connected(port: int) -> socket.socket:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 
 from keisei.web.guard import (
+    MAX_HEADER_BYTES,
     Guard,
     Receive,
     Scope,
@@ -164,6 +165,43 @@ def test_a_request_without_a_length_is_refused() -> None:
     for claims in ({}, {"content_length": "5"}):  # a chunked body has no reliable length
         sent = request(Guard(pages), host="localhost", transfer_encoding="chunked", **claims)
         assert status(sent) == 411
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected", "english", "japanese"),
+    [
+        ({"host": "evil.example"}, 421, "another name", "名前が違います"),
+        ({"host": "localhost", "origin": "null"}, 403, "other sites", "ほかのサイト"),
+        ({"host": "localhost"}, 401, "with its token", "トークン"),
+        ({"host": "localhost", "content_length": "101"}, 413, "than 100 bytes", "100バイト"),
+        ({"host": "localhost", "x": "x" * MAX_HEADER_BYTES}, 431, "than 32768", "32768バイト"),
+        ({"host": "localhost", "transfer_encoding": "chunked"}, 411, "required", "必要"),
+    ],
+)
+def test_refusals_are_pages_in_the_visitors_language(
+    sent: dict[str, str], expected: int, english: str, japanese: str
+) -> None:
+    guard = Guard(pages, token="the-token", max_bytes=100)
+    for cookie, accepted, language, words in (
+        ("", "en", "en", english),
+        ("", "ja,en;q=0.5", "ja", japanese),
+        ("a=b; keisei-language=ja; {", "en", "ja", japanese),
+        ("keisei-language=en", "ja", "en", english),
+        ("keisei-language=<script>", "ja", "ja", japanese),
+    ):
+        asked = {"cookie": cookie, "accept_language": accepted, **sent}
+        page = request(guard, accept="text/html,*/*;q=0.8", **asked)
+        assert status(page) == expected
+        assert headers_of(page)["content-type"] == "text/html; charset=utf-8"
+        text = page[1]["body"].decode()
+        assert f'<html lang="{language}">' in text
+        assert all(f"<{part}>" in text for part in ("title", "main", "h1"))
+        assert words in text
+        assert "<script>" not in text
+        plain = request(guard, accept="*/*", **asked)
+        assert headers_of(plain)["content-type"] == "text/plain; charset=utf-8"
+        assert words in plain[1]["body"].decode()
+        assert "<" not in plain[1]["body"].decode()
 
 
 def test_without_the_token_requests_are_refused() -> None:

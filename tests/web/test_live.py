@@ -1,5 +1,6 @@
 """The running server as an attacker sees it: files, hosts, origins, sizes. Without a browser."""
 
+import contextlib
 import socket
 import subprocess
 import sys
@@ -116,7 +117,11 @@ def test_malformed_events_are_ignored(server: Server) -> None:
     target = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket&client_id=x&document_id=y"
     for message in MALFORMED:
         connection = WSConnection(ConnectionType.CLIENT)
-        with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as wire:
+        with (
+            socket.create_connection((parts.hostname or "", parts.port or 0), timeout=20) as wire,
+            # A server that closes the connection before it has read the ping resets it.
+            contextlib.suppress(ConnectionError),
+        ):
             wire.sendall(connection.send(Request(host=parts.netloc, target=target)))
             for event in received(wire, connection):
                 if isinstance(event, AcceptConnection):

@@ -2,6 +2,8 @@
 
 import ipaddress
 import socket
+import subprocess
+import sys
 from urllib.parse import urlsplit
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from keisei.errors import KeiseiError
 from keisei.web import server
 from keisei.web.server import address_of, listen, serve
+from tests.web.conftest import without_network
 
 
 def test_it_listens_on_this_machine_only() -> None:
@@ -85,3 +88,14 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(server, "find_spec", lambda name: None)
     with pytest.raises(KeiseiError, match=r"pip install 'keisei\[web\]'"):
         serve(lambda: None, title="never served")
+
+
+@pytest.mark.parametrize("host", ["example.org", "198.51.100.1"])
+def test_servers_of_the_tests_reach_this_machine_only(host: str) -> None:
+    code = f"import socket; socket.create_connection(('{host}', 80), timeout=5)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=without_network(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"refused to reach {host}" in done.stderr

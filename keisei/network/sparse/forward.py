@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keisei.constants import MAX_LEGAL_MOVES
+from keisei.network.sparse.row_store import WORDS_PER_PLY, KeptRows, keep_rows
 from keisei.shogi.attack_maps import AttackMaps
 from keisei.shogi.jit import float32, int64, jit, jit_inner, jit_math, jit_math_caller
 from keisei.shogi.move_rows import MAX_ROWS_PER_MOVE, write_move_rows
@@ -303,6 +304,8 @@ def predict(
     legal: Array,
     counts: Array,
     plugins: PluginRows,
+    kept: KeptRows,
+    first: int,
     log_probs: Array,
     values: Array,
     start: int,
@@ -310,8 +313,12 @@ def predict(
 ) -> None:
     """Write the prediction of positions `start` to `stop` into ``log_probs[B, M]``, ``values[B]``.
 
-    The padding of ``log_probs`` becomes minus infinity.
+    The padding of ``log_probs`` becomes minus infinity. Unless `kept` is empty, the rows are kept
+    there as those of the plies from `first` on.
     """
+    # Each range has room of its own, so that threads need not agree.
+    free = (first + start) * WORDS_PER_PLY
+    end = min((first + stop) * WORDS_PER_PLY, len(kept.words))
     for index in range(start, stop):
         count = int64(counts[index])
         position = set_up(packed[index], work)
@@ -325,6 +332,10 @@ def predict(
             plugins.move[index],
             work,
         )
+        if len(kept.starts):
+            behind = keep_rows(work, legal[index], count, kept.words, free, end)
+            kept.starts[first + index] = free if behind >= 0 else -1
+            free = max(free, behind)
         values[index] = np.tanh(forward(weights, work, count))
         for k in range(count):
             log_probs[index, k] = work.logits[k]

@@ -22,6 +22,7 @@ from keisei.network.sparse.forward import (
     set_up,
     write_rows,
 )
+from keisei.network.sparse.row_store import KeptRows, read_rows
 from keisei.shogi.jit import float32, jit, jit_inner, jit_math, jit_math_caller
 from keisei.shogi.movegen import legal_moves
 from keisei.shogi.position import Array, Records
@@ -99,6 +100,7 @@ class Samples(NamedTuple):
     target_actions: npt.NDArray[np.uint16]  # [S, K]: moves of a search; K is 0 without one
     target_probs: Floats  # [S, K]: of these moves; 0 beyond the last of them
     plugins: PluginRows  # of the samples [B]
+    kept: KeptRows  # of the rollout [S], or empty
 
 
 class LossSettings(NamedTuple):
@@ -155,18 +157,22 @@ def add_gradient(
     for number in range(start, stop):
         sample = samples.indices[number]
         packed = samples.packed[sample]
-        position = set_up(packed, work)
-        count, _ = legal_moves(position, scratch.legal)
-        write_rows(
-            position,
-            packed,
-            scratch.legal,
-            count,
-            rows,
-            samples.plugins.position[number],
-            samples.plugins.move[number],
-            work,
-        )
+        entry = samples.kept.starts[sample] if len(samples.kept.starts) else -1
+        if entry >= 0:
+            count = read_rows(samples.kept.words, entry, work, scratch.legal)
+        else:
+            position = set_up(packed, work)
+            count, _ = legal_moves(position, scratch.legal)
+            write_rows(
+                position,
+                packed,
+                scratch.legal,
+                count,
+                rows,
+                samples.plugins.position[number],
+                samples.plugins.move[number],
+                work,
+            )
         has_reference = settings.ema_kl_weight > 0.0 and samples.learns_policy[sample]
         if has_reference:
             forward(reference, work, count)

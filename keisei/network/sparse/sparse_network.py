@@ -18,6 +18,7 @@ from keisei.network.description import (
 )
 from keisei.network.predictor import Prediction, Weights
 from keisei.network.sparse.forward import PluginRows, Rows, SparseWeights, Workspace, predict
+from keisei.network.sparse.row_store import MAX_BYTES, NOTHING_KEPT, WORDS_PER_PLY, KeptRows
 from keisei.shogi.features import FeatureSpec, feature_spec
 from keisei.shogi.packed import Positions, padded_width, require_valid
 from keisei.shogi.position import Records
@@ -167,8 +168,16 @@ class SparseNetwork:
             ply_limit=self.ply_limit,
         )
 
-    def predict(self, positions: Positions) -> Prediction:
-        """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions."""
+    def predict(
+        self, positions: Positions, kept: KeptRows | None = None, first: int = 0
+    ) -> Prediction:
+        """Predict the policy ``[B, M]`` and the value ``[B]`` of ``B`` positions.
+
+        Args:
+            positions: the positions.
+            kept: where their rows are kept; see `RowStore`.
+            first: the number of the first position there.
+        """
         packed, legal_actions, legal_counts = positions.as_trained(self.ply_limit)
         require_valid(packed)
         width = padded_width(legal_counts, min(legal_actions.shape[1], MAX_LEGAL_MOVES))
@@ -179,23 +188,27 @@ class SparseNetwork:
         values = np.empty(len(packed), dtype=np.float32)
         with self.stopwatch:
             self._pool.run(
-                self._predict,
+                self._predict_range,
                 len(packed),
                 packed,
                 legal_actions,
                 legal_counts,
                 plugins,
+                kept or NOTHING_KEPT,
+                first,
                 log_probs,
                 values,
             )
         return Prediction(log_probs, values)
 
-    def _predict(
+    def _predict_range(
         self,
         packed: Records,
         legal_actions: npt.NDArray[np.uint16],
         legal_counts: npt.NDArray[np.int32],
         plugins: PluginRows,
+        kept: KeptRows,
+        first: int,
         log_probs: npt.NDArray[np.float32],
         values: npt.NDArray[np.float32],
         start: int,
@@ -211,6 +224,8 @@ class SparseNetwork:
             legal_actions,
             legal_counts,
             plugins,
+            kept,
+            first,
             log_probs,
             values,
             start,
@@ -333,3 +348,22 @@ def require_same_shapes(own: Weights, weights: Mapping[str, npt.NDArray[np.gener
                 f"{name}: the weights have shape {weights[name].shape}, the network needs "
                 f"{array.shape}"
             )
+
+
+class RowStore:
+    """Room for the rows of the plies of a rollout, which is used again for the next one."""
+
+    def __init__(self, network: SparseNetwork, plies: int) -> None:
+        """Reserve memory, which the system provides when it is first written.
+
+        Args:
+            network: the network that plays and learns.
+            plies: ``S``, plies of all games together.
+        """
+        self.network = network
+        words = min(plies * WORDS_PER_PLY, MAX_BYTES // np.dtype(np.uint16).itemsize)
+        self.rows = KeptRows(np.empty(words, dtype=np.uint16), np.full(plies, -1, dtype=np.int64))
+
+    def predict(self, positions: Positions, first: int) -> Prediction:
+        """Let the network predict, and keep the rows as those of the plies from `first` on."""
+        return self.network.predict(positions, self.rows, first)

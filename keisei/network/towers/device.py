@@ -8,8 +8,6 @@
 import copy
 import logging
 import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +23,7 @@ from keisei.constants import BOARD_SIZE
 from keisei.errors import DeviceError
 from keisei.network.towers.compilation import compile_forward
 from keisei.network.towers.model import ActorCritic, lay_out
-from keisei.system import free_memory_share, module_environment, usable_cpus
+from keisei.system import free_memory_share, run_module, usable_cpus
 
 logger = logging.getLogger(__name__)
 
@@ -295,28 +293,10 @@ def probe_precision(device: str, dtype: torch.dtype, threads: int) -> Probe:
     The result is cached.
     """
     name = str(dtype).removeprefix("torch.")
-    command = [sys.executable, "-m", "keisei.network.towers.device", device, name, str(threads)]
-    try:
-        result = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=PROBE_TIMEOUT,
-            env=module_environment(),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Probe(0.0, f"no result after {PROBE_TIMEOUT:g} s")
-    if result.returncode != 0:
-        return Probe(0.0, _cause(result.returncode, result.stderr))
-    return Probe(float(result.stdout), "")
-
-
-def _cause(code: int, errors: str) -> str:
-    if code < 0:
-        return f"ended by {signal.Signals(-code).name}"
-    lines = errors.strip().splitlines()
-    return lines[-1] if lines else f"exit code {code}"
+    result = run_module(
+        "keisei.network.towers.device", device, name, str(threads), timeout=PROBE_TIMEOUT
+    )
+    return Probe(0.0, result.failure) if result.failure else Probe(float(result.output), "")
 
 
 def measure_speedup(device: str, dtype: torch.dtype) -> float:

@@ -220,7 +220,7 @@ class _GameReader:
         if first == "V":
             if _VERSION.fullmatch(statement.text) is None:
                 raise statement.error(
-                    f"{statement.text!r} is not a version; expected 'V2.2' or 'V3.0'"
+                    f"{statement.text[:16]!r} is not a version; expected 'V2.2' or 'V3.0'"
                 )
             return
         self._last = statement

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from keisei.errors import IllegalMoveError, IllegalPositionError, NotationError
-from keisei.shogi.notation.csa import CsaVersion, iter_csa, read_csa, write_csa
+from keisei.shogi.notation.csa import CsaVersion, iter_csa, write_csa
 from keisei.shogi.notation.japanese import MARKS
 from keisei.shogi.notation.ki2 import read_ki2, write_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
+from keisei.shogi.notation.last_words import begins_as_move
 from keisei.shogi.notation.reader import (
     SHIFT_JIS,
     UTF8,
+    Scanner,
+    SourceLine,
     decode,
     encode,
     known_encoding,
@@ -36,6 +39,8 @@ from keisei.system import read_bytes, write_atomically
 def read_usi(text: str) -> list[GameRecord]:
     """Read a game from each line: a USI ``position`` command or an SFEN; ``#`` starts a comment.
 
+    Words behind the last move end the game: ``resign``, ``win``, and others as a comment.
+
     >>> [game] = read_usi("startpos moves 7g7f 3c3d  # a quiet beginning")
     >>> len(game.moves)
     2
@@ -53,9 +58,10 @@ def iter_usi(text: str) -> Iterator[GameRecord]:
         command = line.text.partition("#")[0]
         if not command.strip():
             continue
+        command, result = _split_last_words(command)
         try:
             start, moves = parse_position(command)
-            record = GameRecord.from_moves(moves, start=start)
+            record = GameRecord.from_moves(moves, start=start, result=result)
         except NotationError as error:
             raise NotationError(error.reason, line=line.number, column=error.column) from error
         except (IllegalMoveError, IllegalPositionError) as error:
@@ -66,6 +72,37 @@ def iter_usi(text: str) -> Iterator[GameRecord]:
         raise NotationError(
             "there is no game; expected lines such as: startpos moves 7g7f 3c3d", line=1
         )
+
+
+_USI_ENDINGS: Final = {"resign": Ending.RESIGNATION, "win": Ending.DECLARATION}
+_LETTER: Final = re.compile(r"[^\W\d]")
+_DIGIT: Final = re.compile(r"\d")
+
+
+def _split_last_words(command: str) -> tuple[str, Result | None]:
+    """Split words that end the game from a USI command, and return what they mean."""
+    words = list(re.finditer(r"\S+", command))
+    moves = next((at for at, word in enumerate(words) if word[0] == "moves"), len(words))
+    first = len(words)
+    while first > moves + 1 and _ends_game(words[first - 1][0]):
+        first -= 1
+    if first == len(words):
+        return command, None
+    begin = words[first].start()
+    text = command[begin:].strip()
+    ending = _USI_ENDINGS.get(text.lower())
+    if ending is not None:
+        return command[:begin], Result(ending)
+    if first == moves + 1:
+        return command, None  # without a move before it this is no game
+    return command[:begin], Result(Ending.INTERRUPTED, comment=text)
+
+
+def _ends_game(word: str) -> bool:
+    """Return whether a word of a USI command is no move, not even a misspelt one."""
+    if _DIGIT.search(word) or _LETTER.search(word) is None:
+        return False
+    return not begins_as_move(Scanner(SourceLine(1, word)))
 
 
 class Detail(Enum):
@@ -131,8 +168,10 @@ class _Format(NamedTuple):
     """Reader, writer and encoding of the files with a suffix."""
 
     name: str
-    read: Callable[[str], list[GameRecord]]
-    read_first: Callable[[str], GameRecord]
+    games: Callable[[str], Iterator[GameRecord]]
+    """Yields all games; the text after the last one taken is not read."""
+
+    main_line: Callable[[str], GameRecord]
     """The first game alone, without variations."""
 
     write: Callable[[GameRecord], str] | None
@@ -147,7 +186,7 @@ class _Format(NamedTuple):
 
 _CSA: Final = _Format(
     "CSA",
-    read_csa,
+    iter_csa,
     lambda text: next(iter_csa(text)),
     None,
     UTF8,
@@ -155,7 +194,7 @@ _CSA: Final = _Format(
 )
 _KIF: Final = _Format(
     "KIF",
-    lambda text: [read_kif(text)],
+    lambda text: iter([read_kif(text)]),
     partial(read_kif, variations=False),
     write_kif,
     SHIFT_JIS,
@@ -163,16 +202,16 @@ _KIF: Final = _Format(
 )
 _KI2: Final = _Format(
     "KI2",
-    lambda text: [read_ki2(text)],
+    lambda text: iter([read_ki2(text)]),
     partial(read_ki2, variations=False),
     write_ki2,
     SHIFT_JIS,
     frozenset({Detail.TIME}),
 )
 
-_USI: Final = _Format("USI", read_usi, lambda text: next(iter_usi(text)), None, UTF8, frozenset())
+_USI: Final = _Format("USI", iter_usi, lambda text: next(iter_usi(text)), None, UTF8, frozenset())
 _WESTERN: Final = _Format(
-    "western", lambda text: [read_western(text)], read_western, None, UTF8, frozenset()
+    "western", lambda text: iter([read_western(text)]), read_western, None, UTF8, frozenset()
 )
 
 _FORMATS: Final = {
@@ -233,17 +272,20 @@ def read_games(data: bytes, name: str | os.PathLike[str]) -> list[GameRecord]:
     path = Path(name)
     try:
         text = decode(data)
-        return _readable(path, text).read(text)
+        return list(_readable(path, text).games(text))
     except NotationError as error:
         raise _in_file(error, path) from error
 
 
-def read_first_game(data: bytes, name: str | os.PathLike[str]) -> GameRecord:
-    """Read the first game of a file's content, without variations; the rest is not read."""
+def read_first_game(
+    data: bytes, name: str | os.PathLike[str], *, variations: bool = False
+) -> GameRecord:
+    """Read the first game of a file's content; the following ones are not read."""
     path = Path(name)
     try:
         text = decode(data)
-        return _readable(path, text).read_first(text)
+        chosen = _readable(path, text)
+        return next(chosen.games(text)) if variations else chosen.main_line(text)
     except NotationError as error:
         raise _in_file(error, path) from error
 

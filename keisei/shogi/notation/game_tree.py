@@ -14,6 +14,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 from keisei.errors import KeiseiError
@@ -28,7 +29,10 @@ from keisei.shogi.notation.record import (
 from keisei.shogi.types import Diagram, Move
 
 MAX_NODES: Final = 10_000
-"""Moves of a tree, all its variations included: fifty games of 200 moves."""
+"""Moves and ends of a tree, all its variations included: fifty games of 200 moves."""
+
+MAX_REMOVED: Final = 100
+"""Removed nodes that a tree can bring back."""
 
 
 @dataclass(eq=False, slots=True)
@@ -88,6 +92,14 @@ class GameNode:
             node = node.children[0]
             yield node
 
+    def descendants(self) -> "Iterator[GameNode]":
+        """Yield this node and all that follow it, parents before their children."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += reversed(node.children)
+
     def last(self) -> "GameNode":
         """Return the last move of the line that continues from here; an end does not count."""
         node = self
@@ -107,20 +119,27 @@ class GameTree:
 
     root: GameNode = field(default_factory=lambda: GameNode(None))
 
+    _removed: list[tuple[GameNode, int]] = field(default_factory=list, init=False, repr=False)
+    """Removed nodes, the last one last, with their places among their siblings."""
+
     @classmethod
     def from_record(cls, record: GameRecord) -> "GameTree":
         """Make the tree of a record; moves that two of its lines share become one node.
 
         Raises:
-            KeiseiError: There are more moves than `MAX_NODES`.
+            KeiseiError: There are more moves and ends than `MAX_NODES`.
         """
-        _require_size(len(record.moves) + sum(len(line.moves) for line in record.variations))
+        _require_size(
+            sum(len(line.moves) + (line.result is not None) for line in record.variations)
+            + len(record.moves)
+        )
         tree = cls(record.start, dict(record.headers))
         tree.root.comment = record.comment
-        path = [tree.root, *_append(tree.root, record.moves, record.result)]
+        known: _Known = {}
+        path = [tree.root, *_append(known, tree.root, record.moves, record.result)]
         for variation in record.variations:
             stem = path[: variation.ply]
-            added = list(_append(stem[-1], variation.moves, variation.result))
+            added = list(_append(known, stem[-1], variation.moves, variation.result))
             if added and variation.comment:
                 _comment_before(added[0], variation.comment)
             path = [*stem, *added]
@@ -149,11 +168,7 @@ class GameTree:
 
     def nodes(self) -> Iterator[GameNode]:
         """Yield all nodes, parents before their children."""
-        pending = [self.root]
-        while pending:
-            node = pending.pop()
-            yield node
-            pending += reversed(node.children)
+        return self.root.descendants()
 
     def game(self, node: GameNode) -> ShogiGame:
         """Return the game up to a node."""
@@ -166,6 +181,13 @@ class GameTree:
     def main_line(self) -> list[GameNode]:
         """Return the moves of the main line, without its end."""
         return [node for node in self.root.continuation() if node.move is not None]
+
+    def has(self, node: GameNode) -> bool:
+        """Return whether a node is in the tree: it may have been removed."""
+        line = node.line()
+        return line[0] is self.root and all(
+            child in parent.children for parent, child in pairwise(line)
+        )
 
     # ---- editing ----
 
@@ -183,7 +205,7 @@ class GameTree:
         for child in node.children:
             if child.move == played:
                 return child
-        _require_size(sum(1 for _ in self.nodes()))  # the root counts as the new move
+        _require_size(_count(self.root))  # the root counts as the new move
         child = GameNode(played, node)
         node.children.append(child)
         return child
@@ -198,8 +220,36 @@ class GameTree:
         """Remove a node and all that follows it; return its parent."""
         if node.parent is None:
             raise KeiseiError("the start of a game cannot be removed")
-        node.parent.children.remove(node)
+        siblings = node.parent.children
+        self._removed = [*self._removed, (node, siblings.index(node))][-MAX_REMOVED:]
+        siblings.remove(node)
         return node.parent
+
+    @property
+    def removed(self) -> GameNode | None:
+        """The node that was removed last; None if there is none, or it was played again since."""
+        if not self._removed:
+            return None
+        node, _ = self._removed[-1]
+        assert node.parent is not None
+        is_played = any(
+            (child.move, child.result) == (node.move, node.result) for child in node.parent.children
+        )
+        return node if self.has(node.parent) and not is_played else None
+
+    def put_back(self) -> GameNode:
+        """Bring back the node `removed`, with all that follows it; return it.
+
+        Raises:
+            KeiseiError: There is none, or the tree is full.
+        """
+        node = self.removed
+        if node is None or node.parent is None:
+            raise KeiseiError("nothing was removed that could be put back")
+        _require_size(_count(self.root) + _count(node) - 1)
+        _, place = self._removed.pop()
+        node.parent.children.insert(place, node)
+        return node
 
     def promote(self, node: GameNode) -> None:
         """Make the line through a node the main line."""
@@ -211,27 +261,33 @@ class GameTree:
                 _comment_before(passed, "")
 
 
+_Known = dict[tuple[int, Move | Result], GameNode]
+"""The children of nodes, by the identity of the parent and the move or the end."""
+
+
 def _append(
-    node: GameNode, moves: Iterable[RecordedMove], result: Result | None
+    known: _Known, node: GameNode, moves: Iterable[RecordedMove], result: Result | None
 ) -> Iterator[GameNode]:
     """Add a line after a node; yield its nodes."""
     for recorded in moves:
-        known = next((child for child in node.children if child.move == recorded.move), None)
-        if known is None:
-            known = GameNode(recorded.move, node)
-            node.children.append(known)
-        known.seconds = recorded.seconds if known.seconds is None else known.seconds
-        known.comment = _joined(known.comment, recorded.comment)
-        known.bookmark = known.bookmark or recorded.bookmark
-        node = known
+        node = _child(known, node, recorded.move)
+        node.seconds = recorded.seconds if node.seconds is None else node.seconds
+        node.comment = _joined(node.comment, recorded.comment)
+        node.bookmark = node.bookmark or recorded.bookmark
         yield node
     if result is not None:
-        ends = (child for child in node.children if child.result == result)
-        end = next(ends, None)
-        if end is None:
-            end = GameNode(None, node, result)
-            node.children.append(end)
-        yield end
+        yield _child(known, node, result)
+
+
+def _child(known: _Known, parent: GameNode, what: Move | Result) -> GameNode:
+    """Return the child of a node with a move or an end; add it if there is none."""
+    key = (id(parent), what)
+    if key not in known:
+        known[key] = (
+            GameNode(None, parent, what) if isinstance(what, Result) else GameNode(what, parent)
+        )
+        parent.children.append(known[key])
+    return known[key]
 
 
 def _comment_before(node: GameNode, comment: str) -> None:
@@ -271,6 +327,10 @@ def _recorded(node: GameNode) -> RecordedMove:
 
 def _joined(first: str, second: str) -> str:
     return first if first == second else "\n".join(text for text in (first, second) if text)
+
+
+def _count(node: GameNode) -> int:
+    return sum(1 for _ in node.descendants())
 
 
 def _require_size(moves: int) -> None:

@@ -54,12 +54,14 @@ ENDING_WORDS: Final = {
     "持将棋": Ending.IMPASSE,
     "切れ負け": Ending.TIME_UP,
     "時間切れ": Ending.TIME_UP,
+    "時間切れ負け": Ending.TIME_UP,
     "反則負け": Ending.ILLEGAL_MOVE,
     "反則勝ち": Ending.WHITE_FOUL,  # or BLACK_FOUL: see `parse_ending`
     "反則手": Ending.ILLEGAL_MOVE,
     "入玉勝ち": Ending.DECLARATION,
     "宣言勝ち": Ending.DECLARATION,
     "入玉宣言": Ending.DECLARATION,
+    "入玉勝ち宣言": Ending.DECLARATION,
     "引き分け": Ending.DECLARED_DRAW,
     "引分け": Ending.DECLARED_DRAW,
     "裁定引分": Ending.DECLARED_DRAW,
@@ -164,7 +166,7 @@ def parse_count(text: str) -> int | None:
 _SUMMARY: Final = re.compile(r"まで[、,\s]*+(?:[0-9]{1,5}\s*+手)?(?:にて|で)?[、,\s]*+(.*)")
 _SIDE: Final = re.compile("|".join(COLOR_BY_SIDE))
 _PLAIN_WIN: Final = re.compile("(?:先手|後手|下手|上手)の?勝ち?")
-_LOSING_WORDS: Final = ("投了", "切れ負け", "時間切れ", "反則負け", "不戦敗")
+_LOSING_WORDS: Final = ("投了", "切れ負け", "時間切れ", "時間切れ負け", "反則負け", "不戦敗")
 
 
 def is_summary(text: str) -> bool:

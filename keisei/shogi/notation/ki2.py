@@ -22,8 +22,9 @@ from keisei.shogi.notation.japanese import (
     scan_piece,
     scan_target,
 )
-from keisei.shogi.notation.kif import OTHER_WORD, TreeReader, remark_lines
-from keisei.shogi.notation.preamble import preamble_lines, side_names
+from keisei.shogi.notation.kif import TreeReader, remark_lines
+from keisei.shogi.notation.last_words import begins_as_move
+from keisei.shogi.notation.preamble import is_known_header, preamble_lines, side_names
 from keisei.shogi.notation.reader import Scanner, SourceLine
 from keisei.shogi.notation.record import GameRecord, RecordedMove, Replay, Result
 from keisei.shogi.render.glyphs import RANK_KANJI
@@ -49,6 +50,8 @@ _FIRST_MOVE: Final = re.compile(
 _QUALIFIERS: Final = re.compile("[左右直上寄引行]*")
 _SUFFIX: Final = re.compile("成|不成|生|打|")
 _GAP: Final = re.compile(rf"\s+|(?=[{''.join(MARKS)}])|$")
+_MARK: Final = re.compile(f"[{''.join(MARKS)}]")
+_WORD: Final = re.compile(rf"[^\s{''.join(MARKS)}]+")
 _MOVES_PER_LINE: Final = 6
 _MOVE_WIDTH: Final = 14
 
@@ -157,22 +160,31 @@ class _Ki2Reader(TreeReader):
         while not scanner.at_end:
             current = self.current
             index = scanner.index
-            if current.has_unknown_end:
-                current.add_comment(line.text[index:].strip())
+            is_move = begins_as_move(scanner) or is_known_header(line)
+            if current.has_unknown_end or (current.ending is not None and not is_move):
+                current.add_comment(scanner.take())
                 return
             current.require_open(line, index + 1)
-            is_marked = scan_mark(scanner, current.turn)
+            scan_mark(scanner, current.turn)
             ending = scan_ending(scanner, current.turn)
             if ending is not None:
                 current.end(ending)
-            elif is_marked and (word := scanner.match(OTHER_WORD)) is not None:
-                current.end_with_word(word[0])
+                if (words := scanner.match(_WORD)) is not None:
+                    current.add_comment(line.text[words.start() : words.end()])
+                scanner.skip_blanks()
+            elif not (is_move or scanner.at_end):
+                current.end_with_word(scanner.take(_next_mark(scanner)))
             else:
                 current.require_legal()
                 move = scan_move(scanner, current.replay)
                 written = line.text[index : scanner.index].strip()
                 current.play(move, line, index + 1, written)
-            scanner.expect(_GAP, "a blank or the next move")
+                scanner.expect(_GAP, "a blank or the next move")
+
+
+def _next_mark(scanner: Scanner) -> int | None:
+    mark = scanner.find(_MARK)
+    return None if mark is None else mark.start()
 
 
 def scan_move(scanner: Scanner, replay: Replay) -> Move:

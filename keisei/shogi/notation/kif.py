@@ -21,6 +21,7 @@ from keisei.shogi.notation.japanese import (
     scan_piece,
     scan_target,
 )
+from keisei.shogi.notation.last_words import begins_as_move
 from keisei.shogi.notation.preamble import Preamble, preamble_lines, side_names
 from keisei.shogi.notation.reader import (
     LineBuilder,
@@ -32,6 +33,7 @@ from keisei.shogi.notation.reader import (
 )
 from keisei.shogi.notation.record import (
     STARTPOS,
+    Ending,
     GameRecord,
     RecordedMove,
     Replay,
@@ -39,7 +41,7 @@ from keisei.shogi.notation.record import (
     Variation,
     text_lines,
 )
-from keisei.shogi.render.glyphs import RANK_KANJI, display_width
+from keisei.shogi.render.glyphs import display_width
 from keisei.shogi.types import (
     HAND_KINDS,
     Color,
@@ -208,11 +210,8 @@ _PROMOTION: Final = re.compile(r"成|不成|生|")
 _DROP: Final = re.compile(r"打\s*")
 _ORIGIN: Final = re.compile(r"\(\s*([1-9])\s*([1-9])\s*\)\s*")
 _TIME: Final = re.compile(
-    r"\(\s*(?:([0-9]{1,3}):\s*)?([0-9]{1,5}):\s*([0-9]{1,5}(?:\.[0-9]{1,9})?)\s*(?:/[^)]*)?\)\s*"
+    r"\(\s*(?:([0-9]{1,3}):\s*)?([0-9]{1,5}):\s*([0-9]{1,5}(?:\.[0-9]{1,9})?)\s*(?:/[^()]*+)?\)\s*"
 )
-OTHER_WORD: Final = re.compile(rf"(?![同{RANK_KANJI}])[^\W\d][^\s\d()]*+(?=[\s(]|$)")
-"""A word in place of a move that does not begin as a move does: an ending of unknown meaning."""
-
 _BRANCH_MARK: Final = re.compile(r"\+?\s*")
 _COLUMN_TITLES: Final = "手数----指手---------消費時間--"
 
@@ -250,27 +249,45 @@ class _KifReader(TreeReader):
             return
         current.require_open(line, scanner.index + 1)
         self._read_number(scanner)
+        index = scanner.index
+        scan_mark(scanner, current.turn)
         ending = scan_ending(scanner, current.turn)
-        if ending is not None:
-            current.end(ending)
-        elif (word := scanner.match(OTHER_WORD)) is not None:
-            current.end_with_word(word[0])
+        time = scanner.find(_TIME)
+        if ending is not None or not (begins_as_move(scanner) or scanner.looks_at(_TIME)):
+            self._read_end(scanner, ending, time)
         else:
             current.require_legal()
-            index = scanner.index
             move = scan_move(scanner, current.replay)
             current.play(move, line, index + 1, line.text[index : scanner.index].strip())
-        scanner.skip_blanks()
-        index = scanner.index
-        time = scanner.match(_TIME)
+            scanner.skip_blanks()
+            time = scanner.match(_TIME)
+            scanner.match(_BRANCH_MARK)
+            if not scanner.at_end:
+                raise scanner.error(
+                    f"{scanner.found} after the move; only a time such as ( 0:16/00:00:16) can "
+                    "follow"
+                )
         if time is not None:
             hours, minutes, seconds = int(time[1] or 0), int(time[2]), float(time[3])
-            current.set_seconds(hours * 3600 + minutes * 60 + seconds, line, index + 1)
-        scanner.match(_BRANCH_MARK)
-        if not scanner.at_end:
-            raise scanner.error(
-                f"{scanner.found} after the move; only a time such as ( 0:16/00:00:16) can follow"
-            )
+            current.set_seconds(hours * 3600 + minutes * 60 + seconds, line, time.start() + 1)
+
+    def _read_end(
+        self, scanner: Scanner, ending: Ending | None, time: re.Match[str] | None
+    ) -> None:
+        """End the line of play; text around the time becomes a comment, as do unknown words."""
+        texts = [scanner.take(None if time is None else time.start())]
+        if time is not None:
+            scanner.take(time.end())
+            texts.append(scanner.take())
+        words = " ".join(text for text in texts if text)
+        if f" {words}".endswith((" +", " ＋")):  # the mark of a move with variations
+            words = words[:-1].rstrip()
+        if ending is None:
+            self.current.end_with_word(words)
+            return
+        self.current.end(ending)
+        if words:
+            self.current.add_comment(words)
 
     def _read_number(self, scanner: Scanner) -> None:
         """Read the number of a move; `NotationError` if it is not the next one."""
@@ -311,33 +328,37 @@ def scan_move(scanner: Scanner, replay: Replay) -> Move:
 
 
 class _LineWriter:
-    """Writes the main line and the variations of a record one after the other."""
+    """Writes the main line and the variations of a record one after the other.
+
+    In a time proportional to their moves: no line is looked through again for those after it.
+    """
 
     def __init__(self, record: GameRecord) -> None:
         self._start: Diagram = record.start
         self._sides = side_names(record.start)
         self._plies = [1, *(variation.ply for variation in record.variations)]
-        self._path: list[RecordedMove] = []
+        self._next_earlier = _next_smaller(self._plies)
+        self._clocks = [(0.0, 0.0)]
+        """Total times of both sides before each move of the current line."""
         self._replay = Replay(record.start)
 
     def line(self, index: int, moves: list[RecordedMove], result: Result | None) -> Iterator[str]:
         """Yield the text lines of the main line (0) or of a variation (its index + 1)."""
         ply = self._plies[index]
-        self._path = self._path[: ply - 1]
+        branched = set(self._branches(index))
+        del self._clocks[ply:]
         replay = self._replay
         replay.rewind(ply - 1)
-        clock = [0.0, 0.0]
-        for number, recorded in enumerate(self._path):
-            clock[self._start.turn ^ number & 1] += recorded.seconds or 0
+        clock = list(self._clocks[-1])
         for recorded in moves:
             mover = replay.turn
             text = _format_move(replay, recorded.move)
             time = _format_time(clock, mover, recorded.seconds)
-            mark = "+" if self._is_branched(index, ply) else ""
+            self._clocks.append((clock[0], clock[1]))
+            mark = "+" if ply in branched else ""
             yield f"{ply:4} {_pad(text, time or mark)}{time}{mark}"
             yield from remark_lines(recorded.comment, recorded.bookmark)
             ply += 1
-        self._path = [*self._path, *moves]
         if result is not None:
             word = format_ending(result.ending, replay.turn)
             time = _format_time(clock, replay.turn, result.seconds)
@@ -345,10 +366,23 @@ class _LineWriter:
             yield from remark_lines(result.comment)
             yield format_summary(result.ending, ply - 1, replay.turn, self._sides)
 
-    def _is_branched(self, index: int, ply: int) -> bool:
-        """Whether a later variation replaces this move."""
-        later = (other for other in self._plies[index + 1 :] if other <= ply)
-        return next(later, None) == ply
+    def _branches(self, index: int) -> Iterator[int]:
+        """Yield the plies of a line that later variations replace, from its last one back."""
+        later = index + 1
+        while later < len(self._plies) and self._plies[later] >= self._plies[index]:
+            yield self._plies[later]
+            later = self._next_earlier[later]
+
+
+def _next_smaller(numbers: list[int]) -> list[int]:
+    """Return for each number the index of the next smaller one; their count if there is none."""
+    following = [len(numbers)] * len(numbers)
+    waiting: list[int] = []
+    for index, number in enumerate(numbers):
+        while waiting and numbers[waiting[-1]] > number:
+            following[waiting.pop()] = index
+        waiting.append(index)
+    return following
 
 
 def _format_move(replay: Replay, move: Move) -> str:

@@ -74,6 +74,12 @@ def parse_row(line: SourceLine) -> list[Piece | None]:
     return squares
 
 
+def is_known_header(line: SourceLine) -> bool:
+    """Return whether a line is a header that games begin with, such as 先手：名前."""
+    name, colon, _ = half_width(line.text).partition(":")
+    return bool(colon) and name.strip() in (*_KEY_BY_NAME, _HANDICAP, _TURN)
+
+
 def parse_hand(line: SourceLine, index: int) -> tuple[int, ...]:
     """Parse the pieces in hand, from `index` on: ``飛　角　歩十二``, or なし."""
     counts = [0] * NUM_HAND_KINDS
@@ -196,7 +202,7 @@ class Preamble:
         elif (colon := text.find(":")) > 0:
             name = line.text[:colon].strip()
             self._read_header(line, name, line.text[colon + 1 :].strip())
-            self.is_known |= name in (*_KEY_BY_NAME, _HANDICAP, _TURN)
+            self.is_known |= is_known_header(line)
             return True
         else:
             return False
@@ -257,7 +263,7 @@ class Preamble:
         elif name == _TURN:
             side = COLOR_BY_SIDE.get(value.removesuffix("番"))
             if side is None:
-                raise line.error(f"{_TURN}：{value}; expected 先手 or 後手")
+                raise line.error(f"{_TURN}：{quote(value)}; expected 先手 or 後手")
             self._turn = side
         elif value or name in self.headers or _KEY_BY_NAME.get(name) in self.headers:
             self._store(name, value)

@@ -83,6 +83,19 @@ class Scanner:
             self.index = match.end()
         return match
 
+    def looks_at(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether the pattern comes next."""
+        return pattern.match(self._text, self.index) is not None
+
+    def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return where the pattern comes next or later in the line."""
+        return pattern.search(self._text, self.index)
+
+    def take(self, end: int | None = None) -> str:
+        """Consume the text up to an index, by default the end of the line, without its blanks."""
+        begin, self.index = self.index, len(self._text) if end is None else end
+        return self.line.text[begin : self.index].strip()
+
     def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
         """Consume the pattern; `NotationError` if it does not come next."""
         match = self.match(pattern)

@@ -80,7 +80,8 @@ def _parse_start(words: list[_Token]) -> Diagram:
         return _parse_fields(words)
     if len(words) > 1:
         raise NotationError(
-            f"{words[1].text!r} after 'startpos'; only 'moves' can follow", column=words[1].column
+            f"{words[1].text[:16]!r} after 'startpos'; only 'moves' can follow",
+            column=words[1].column,
         )
     return parse_sfen(STARTPOS_SFEN)
 
@@ -131,14 +132,16 @@ def _parse_row(row: str, column: int) -> list[Piece | None]:
         index += size
     if len(squares) != BOARD_SIZE:
         raise NotationError(
-            f"rank {row!r} has {len(squares)} squares, it must have 9", column=column
+            f"rank {row[:40]!r} has {len(squares)} squares, it must have 9", column=column
         )
     return squares
 
 
 def _parse_turn(text: str, column: int) -> Color:
     if text not in ("b", "w"):
-        raise NotationError(f"the side to move is {text!r}, it must be 'b' or 'w'", column=column)
+        raise NotationError(
+            f"the side to move is {text[:16]!r}, it must be 'b' or 'w'", column=column
+        )
     return Color.BLACK if text == "b" else Color.WHITE
 
 
@@ -160,7 +163,7 @@ def _parse_hands(text: str, column: int) -> Hands:
 
 def _parse_move_number(text: str, column: int) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 5:
-        raise NotationError(f"{text!r} is not a move number", column=column)
+        raise NotationError(f"{text[:16]!r} is not a move number", column=column)
     number = int(text)
     if number > MAX_MOVE_NUMBER:
         raise IllegalPositionError(f"move number {number} is above {MAX_MOVE_NUMBER}")

@@ -14,6 +14,7 @@ from keisei.errors import KeiseiError, NotationError
 from keisei.shogi.notation import headers as header
 from keisei.shogi.notation.japanese import HANDICAPS
 from keisei.shogi.notation.ki2 import may_promote, origins
+from keisei.shogi.notation.last_words import begins_as_move
 from keisei.shogi.notation.reader import LineBuilder, Scanner, SourceLine, quote, split_lines
 from keisei.shogi.notation.record import STARTPOS, Ending, GameRecord, Replay
 from keisei.shogi.notation.sfen import parse_sfen
@@ -43,10 +44,12 @@ _TAG: Final = re.compile(r"\[\s*(\w{1,40})\s+\"([^\"]*)\"\s*\]\s*")
 _HEADER: Final = re.compile(r"\s*(\w{1,40})\s*:(.*)")
 _NUMBER: Final = re.compile(r"[0-9]{1,5}(?:\.+|(?=\s))[\s.…]*|[.…,]+\s*")
 _COMMENT_ENDS: Final = {"{": "}", "(": ")"}
+_COMMENT_BEGINS: Final = re.compile(r"[{(;]")
+_LATER_MOVE: Final = re.compile(rf"[\s.]{MOVE_PATTERN.pattern}")
 _ENDING: Final = re.compile(
     r"(?:(black|sente|white|gote)\s+)?"
     r"(resigns|resigned|resignation|checkmate|mate|sennichite|repetition|jishogi|impasse|time up|"
-    r"timeout|illegal move|draw|interrupted|1-0|0-1|1/2-1/2)\.?(?=\s|$)",
+    r"timeout|illegal move|draw|interrupted|1-0|0-1|1/2-1/2)\.?(?=[\s,;:{(]|$)",
     re.IGNORECASE,
 )
 _ENDINGS: Final = {
@@ -232,7 +235,7 @@ class _WesternReader:
         while not scanner.at_end:
             if self._comment_end or line.text[scanner.index] in (*_COMMENT_ENDS, ";"):
                 self._read_comment(scanner)
-            elif scanner.match(_NUMBER) is None:
+            elif not self._read_last_words(scanner) and scanner.match(_NUMBER) is None:
                 self._read_move(scanner)
             scanner.skip_blanks()
 
@@ -252,17 +255,30 @@ class _WesternReader:
         if end >= 0:
             self._comment_end = ""
 
+    def _read_last_words(self, scanner: Scanner) -> bool:
+        """Read what follows the end of the game as a comment; False if it is a move, or no end."""
+        builder, index = self._line, scanner.index
+        if builder is None or builder.ending is None:
+            return False
+        scanner.match(_NUMBER)
+        if scanner.at_end:
+            return True
+        if begins_as_move(scanner) and not builder.has_unknown_end:
+            return False
+        scanner.index = index
+        builder.add_comment(_take_words(scanner).lstrip(",.: "))
+        return True
+
     def _read_move(self, scanner: Scanner) -> None:
         line, index = scanner.line, scanner.index
         builder = self._open_line(line)
-        if builder.has_unknown_end:
-            builder.add_comment(line.text[index:].strip())
-            scanner.index = len(line.text)
-            return
         builder.require_open(line, index + 1)
         ending = scanner.match(_ENDING)
         if ending is not None:
             self._end(builder, ending[0], ending[1], ending[2].lower())
+            return
+        if not (builder.is_empty or begins_as_move(scanner) or scanner.find(_LATER_MOVE)):
+            builder.end_with_word(_take_words(scanner))
             return
         builder.require_legal()
         move, remark = scan_western_move(scanner, builder.replay)
@@ -281,3 +297,9 @@ class _WesternReader:
             builder.end(ending)
         else:
             builder.end_with_word(text)
+
+
+def _take_words(scanner: Scanner) -> str:
+    """Consume the text up to the next comment."""
+    comment = _COMMENT_BEGINS.search(scanner.line.text, scanner.index)
+    return scanner.take(None if comment is None else comment.start())

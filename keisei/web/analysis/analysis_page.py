@@ -5,12 +5,11 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from nicegui import Client, ui
+from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from keisei.analysis import SearchInfo, SearchStatus
 from keisei.errors import KeiseiError
-from keisei.play.transfer import read_tree
 from keisei.shogi.notation.game_tree import GameTree
 from keisei.shogi.notation.sfen import format_sfen
 from keisei.shogi.render.glyphs import Lettering
@@ -26,14 +25,14 @@ from keisei.web.analysis.elements import (
     percent_text,
     score_text,
 )
-from keisei.web.analysis.position_check import position_text
 from keisei.web.analysis.tree_rows import grade
 from keisei.web.languages import mark, tr
-from keisei.web.play.board import BoardView, ValueBar, add_pieces
+from keisei.web.play.board import BoardView, ValueBar, add_pieces, step_buttons
 from keisei.web.play.dialogs import open_dialog
 from keisei.web.play.error_wording import error_text
 from keisei.web.play.look import Look
 from keisei.web.play.wording import entry_text, side_text
+from keisei.web.room_page import RoomPage
 from keisei.web.rooms import Rooms
 from keisei.web.theme import STATIC, add_style, frame, toast, tool_button
 
@@ -64,19 +63,17 @@ _STATUS: Final = {
 }
 
 
-class AnalysisPage:
+class AnalysisPage(RoomPage[AnalysisRoom]):
     """One browser's view of an analysis room."""
 
     def __init__(
         self, room: AnalysisRoom, rooms: Rooms[AnalysisRoom], *, lettering: Lettering,
         flip: bool = False, play_address: str = "/",
     ) -> None:  # fmt: skip
-        self._room = room
-        self._rooms = rooms
+        super().__init__(room, rooms)
         self._look = Look.of_visitor(lettering)
         self._flip = flip
         self._play_address = play_address
-        self._client: Client = ui.context.client
         self._shown: tuple[AnalysisRoom, GameTree, int, Lettering] | None = None
         self._info: SearchInfo | None = None
 
@@ -97,8 +94,6 @@ class AnalysisPage:
                 self._board = BoardView(on_move=self._move, on_command=self._command)
             with ui.element("div").classes("kp-side"):
                 self._build_side()
-        self._client.on_delete(self._leave)
-        self._client.on_connect(self._enter)
         ui.timer(POLL_INTERVAL, self._poll)
         self._draw()
 
@@ -117,13 +112,7 @@ class AnalysisPage:
         with ui.element("div").classes("k-card"):
             self._tree = MoveTree(self._room.go_to_number)
             with ui.element("div").classes("kp-nav"):
-                for icon, text, command in (
-                    ("first_page", tr("First position"), "first"),
-                    ("chevron_left", tr("Previous move"), "back"),
-                    ("chevron_right", tr("Next move"), "forward"),
-                    ("last_page", tr("Last position"), "last"),
-                ):
-                    tool_button(icon, text, partial(self._command, command), command)
+                step_buttons(self._command)
                 self._promote = tool_button(
                     "vertical_align_top", tr("Make this the main line"),
                     lambda: self._try(self._room.promote), "promote",
@@ -132,9 +121,18 @@ class AnalysisPage:
                     "delete", tr("Delete from here on"),
                     lambda: self._try(self._room.remove), "remove",
                 )  # fmt: skip
+            with ui.element("div").classes("kp-buttons"):
+                self._restore = self._build_undo(tr("Back to the game before"), self._room.restore)
+                self._put_back = self._build_undo(
+                    tr("Bring back what was deleted"), self._room.put_back
+                )
             self._comment = ui.textarea(tr("Comment"), on_change=self._change_comment)
             self._comment.props(f"outlined dense autogrow maxlength={MAX_COMMENT}")
             self._comment.classes("ka-comment")
+
+    def _build_undo(self, text: str, act: Callable[[], None]) -> ui.button:
+        button = ui.button(text, icon="restore", on_click=lambda: self._try(act))
+        return button.props("flat no-caps color=primary")
 
     def _build_tools(self) -> None:
         tool_button("folder_open", tr("Open a game: KIF, CSA, SFEN …"), self._open, "open")
@@ -208,6 +206,8 @@ class AnalysisPage:
             self._comment.value = room.node.comment
         self._promote.set_enabled(not room.node.is_main)
         self._remove.set_enabled(room.node.parent is not None)
+        self._restore.visible = room.offers_restore
+        self._put_back.visible = room.tree.removed is not None
         self._draw_search()
         self._graph.show(room, lettering)
         self._reviewed.text = self._review_text()
@@ -232,7 +232,7 @@ class AnalysisPage:
         self._facts.text = self._facts_text(info)
         self._run.text = tr("Stop") if room.is_running else tr("Analyse")
         self._run.props(f"icon={'pause' if room.is_running else 'play_arrow'}")
-        self._problem.text = position_text(KeiseiError(room.problem)) if room.problem else ""
+        self._problem.text = error_text(KeiseiError(room.problem)) if room.problem else ""
         self._problem.visible = bool(room.problem)
         self._fewer.set_enabled(room.lines > 1)
 
@@ -240,11 +240,12 @@ class AnalysisPage:
         if self._room.is_loading:
             return tr("Loading …")
         if info is None:
-            return tr("{side} to move.", side=side_text(self._room.game.turn))
+            game = self._room.game
+            return tr("{side} to move.", side=side_text(game.turn, game.start))
         if info.status is SearchStatus.RUNNING:
             return facts_text(info) if info.lines else tr("Loading …")
         reason = tr(_STATUS[info.status])
-        return f"{facts_text(info)}, {reason}" if info.lines else reason
+        return tr(", ").join([facts_text(info), reason]) if info.lines else reason
 
     def _review_text(self) -> str:
         room = self._room
@@ -283,10 +284,6 @@ class AnalysisPage:
             act()
         except KeiseiError as error:
             self._warn(error)
-
-    def _warn(self, error: KeiseiError) -> None:
-        with self._client:
-            toast(error_text(error))
 
     def _command(self, name: str) -> None:
         """Run the command of a key or of its button."""
@@ -346,7 +343,7 @@ class AnalysisPage:
             self._room.open(tree)
             return True
 
-        open_dialog(show, read_tree)
+        open_dialog(show, GameTree.from_record, variations=True)
 
     def _edit(self) -> None:
         ui.navigate.to(f"{EDITOR}?sfen={quote(self._sfen)}")
@@ -387,24 +384,3 @@ class AnalysisPage:
                 toast(tr("Copied."), kind="positive")
             else:
                 toast(tr("The browser did not allow it; save a file instead."))
-
-    # ---- connecting ----
-
-    def _enter(self) -> None:
-        """Attach the page to its room when the browser connects, or connects again."""
-        if self._score.is_deleted:  # it was refused before
-            return
-        try:
-            self._rooms.enter(self._room, self.draw)
-        except KeiseiError as error:
-            self._client.content.clear()
-            with self._client.content, frame(""), ui.element("div").classes("k-card"):
-                ui.label(error_text(error)).props('role="alert"')
-            return
-        # A page that is reloaded finds its game by this address.
-        self._client.run_javascript(
-            f"history.replaceState(history.state, '', '?room={self._room.id}')"
-        )
-
-    async def _leave(self) -> None:
-        await self._room.detach(self.draw)

@@ -6,7 +6,6 @@ closed when the last page is. Methods are called in the event loop's thread only
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -14,14 +13,14 @@ from typing import Final, NamedTuple
 from keisei.analysis import AnalysisSession, GameAnalysis, SearchInfo, SearchStatus
 from keisei.analysis.analysis_session import MAX_LINES
 from keisei.errors import KeiseiError
-from keisei.play.move_text import move_texts
+from keisei.play.move_text import move_text
 from keisei.shogi.notation.game_tree import GameNode, GameTree
-from keisei.shogi.notation.record import GameRecord
+from keisei.shogi.notation.record import STARTPOS, GameRecord, Replay
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color, Move
 from keisei.web.languages import mark
 from keisei.web.play.catalogue import Catalogue, CatalogueEntry, network_path
-from keisei.web.rooms import Redraw
+from keisei.web.rooms import NO_NETWORK, Room
 
 DEPTHS: Final = (0, 256, 1024, 4096)
 """Simulations of each position with which games can be reviewed; the first two come by themselves.
@@ -53,7 +52,7 @@ class NodeValue(NamedTuple):
     simulations: int
 
 
-class AnalysisRoom:
+class AnalysisRoom(Room):
     """A game under analysis, and the pages that show it."""
 
     def __init__(
@@ -66,7 +65,7 @@ class AnalysisRoom:
             record: the game; None: the starting position.
             analyst: key of the network that analyses; None: the first of the catalogue.
         """
-        self.id = secrets.token_urlsafe(9)
+        super().__init__()
         self.catalogue = catalogue
         self.lines = DEFAULT_LINES
         """Number of lines shown."""
@@ -88,7 +87,7 @@ class AnalysisRoom:
         """Simulations of the last review that was asked for."""
 
         self._session: AnalysisSession | None = None
-        self._pages: list[Redraw] = []
+        self._previous: tuple[GameTree, GameNode] | None = None
         self._texts: dict[tuple[GameNode, Lettering], str] = {}
         self._values: dict[GameNode, NodeValue] = {}
         self._seen: SearchInfo | None = None
@@ -104,12 +103,29 @@ class AnalysisRoom:
     # ---- the game ----
 
     def open(self, tree: GameTree) -> None:
-        """Show another game, from its start if it has moves."""
+        """Show another game, from its start; the one before is kept for `restore`."""
+        self._replace(tree, tree.root)
+
+    @property
+    def offers_restore(self) -> bool:
+        """Whether another game was on the board before this one."""
+        return self._previous is not None
+
+    def restore(self) -> None:
+        """Bring back the game that was replaced; it changes places with the one on the board."""
+        if self._previous is None:
+            raise KeiseiError(mark("there is no earlier game"))
+        previous, self._previous = self._previous, None
+        self._replace(*previous)
+
+    def _replace(self, tree: GameTree, node: GameNode) -> None:
+        if self.tree.root.children or self.tree.root.comment or self.tree.start != STARTPOS:
+            self._previous = self.tree, self.node
         self.pending_depth = None
         if self._session is not None:
             self._session.stop_reviews()
         self._show_tree(tree)
-        self._changed()
+        self.go_to(node)
         self.start_review()
 
     def _show_tree(self, tree: GameTree) -> None:
@@ -145,7 +161,7 @@ class AnalysisRoom:
 
     def go_to_number(self, number: int) -> None:
         """Show the position of the node that a page names; unknown numbers are ignored."""
-        if 0 <= number < len(self._nodes) and self._is_there(self._nodes[number]):
+        if 0 <= number < len(self._nodes) and self.tree.has(self._nodes[number]):
             self.go_to(self._nodes[number])
 
     def go_to_ply(self, ply: int) -> None:
@@ -193,6 +209,12 @@ class AnalysisRoom:
         self.revision += 1
         self.go_to(parent)
 
+    def put_back(self) -> None:
+        """Bring back what was removed last."""
+        node = self.tree.put_back()
+        self.revision += 1
+        self.go_to(node)
+
     def promote(self) -> None:
         """Make the line on the board the main line."""
         self.tree.promote(self.node)
@@ -210,21 +232,30 @@ class AnalysisRoom:
     def text_of(self, node: GameNode, lettering: Lettering) -> str:
         """Return a move in the notation that goes with the pieces."""
         if (node, lettering) not in self._texts:
-            passed = [one for one in node.line() if one.move is not None]
-            texts = move_texts(
-                self.tree.start, [one.move for one in passed if one.move is not None], lettering
-            )
-            for one, text in zip(passed, texts, strict=True):
-                self._texts[one, lettering] = text
+            self._find_texts(lettering)
         return self._texts[node, lettering]
 
-    def _is_there(self, node: GameNode) -> bool:
-        """Whether a node has not been removed."""
-        while node.parent is not None:
-            if node not in node.parent.children:
-                return False
-            node = node.parent
-        return node is self.tree.root
+    def _find_texts(self, lettering: Lettering) -> None:
+        """Find the texts that are missing, in one walk through the tree.
+
+        That takes a time proportional to its moves: no line is played again for each variation.
+        """
+        replay = Replay(self.tree.start)
+        line: list[Move] = []
+        pending = [(child, 0) for child in self.tree.root.children[::-1]]
+        while pending:
+            node, length = pending.pop()
+            if node.move is None:
+                continue
+            del line[length:]
+            if replay.length > length:
+                replay.rewind(length)
+            if (node, lettering) not in self._texts:
+                for move in line[replay.length :]:
+                    replay.play(move)
+                self._texts[node, lettering] = move_text(replay, node.move, lettering)
+            line.append(node.move)
+            pending += [(child, length + 1) for child in node.children[::-1]]
 
     # ---- values ----
 
@@ -295,7 +326,7 @@ class AnalysisRoom:
         """Let another network analyse."""
         entry = self.catalogue.find(key)
         if not entry.is_network:
-            raise KeiseiError(f"{key} has no network")
+            raise KeiseiError(NO_NETWORK.format(player=key))
         if key == self.analyst:
             return
         self.analyst, self._entry = key, entry
@@ -410,36 +441,17 @@ class AnalysisRoom:
 
     # ---- pages ----
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether a page shows the room."""
-        return bool(self._pages)
+    def _resume(self) -> None:
+        if self._pages:
+            self._complete_review()
+            self._changed()
 
-    def attach(self, redraw: Redraw) -> None:
-        """Add a page, which is redrawn after every change; adding it twice has no effect."""
-        if redraw not in self._pages:
-            self._pages.append(redraw)
-        self._complete_review()
-        self._changed()
-
-    async def detach(self, redraw: Redraw) -> None:
-        """Remove a page; without pages the search ends and its memory is released."""
-        if redraw in self._pages:
-            self._pages.remove(redraw)
-        if not self._pages:
-            await self.close()
-
-    async def close(self) -> None:
-        """Stop the search and release the network; the game is kept."""
-        self._pages.clear()
+    async def _release(self) -> None:
+        """Stop the search and release the network."""
         self.is_running, self.pending_depth = False, None
         session, self._session = self._session, None
         if session is not None:
             await asyncio.to_thread(session.close)
-
-    def _redraw(self) -> None:
-        for redraw in list(self._pages):
-            redraw()
 
 
 def _call(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:

@@ -59,7 +59,7 @@ def build_analysis_routes(
         """
         from keisei.web.analysis.analysis_page import AnalysisPage
         from keisei.web.analysis.analysis_room import AnalysisRoom
-        from keisei.web.analysis.position_check import position_text
+        from keisei.web.play.error_wording import error_text
 
         found, problem = rooms().find(room), None
         if found is None:
@@ -70,7 +70,7 @@ def build_analysis_routes(
         )
         page.build()
         if problem is not None:
-            toast(position_text(problem))
+            toast(error_text(problem))
 
     @ui.page(EDITOR)
     def editor(sfen: str = "") -> None:

@@ -24,9 +24,10 @@ from keisei.shogi.types import (
     PieceKind,
     parse_square,
 )
-from keisei.web.analysis.position_check import position_error, position_text
+from keisei.web.analysis.position_check import position_error
 from keisei.web.languages import tr
 from keisei.web.play.board import add_pieces
+from keisei.web.play.error_wording import error_text
 from keisei.web.play.look import Look
 from keisei.web.play.wording import board_texts, side_text
 from keisei.web.theme import STATIC, add_style, frame, toast, tool_button
@@ -42,35 +43,38 @@ Change = dict[str, Any]
 
 
 class EditorBoard(Element, component=STATIC / "editor.js"):
-    """A board on which any piece can be put anywhere."""
+    """A board on which any piece can be put anywhere, between the two hands."""
 
     def __init__(self, on_change: Callable[[str, Change], None]) -> None:
-        """Make a board; `on_change` is called with ``put``, ``carry`` or ``turn``, and details."""
+        """Make a board.
+
+        Args:
+            on_change: called with ``put``, ``carry``, ``turn`` or ``count``, and details.
+        """
         super().__init__()
         self._props["texts"] = board_texts() | {"board": tr("Position to set up")}
         self._props |= {"board": [""] * NUM_SQUARES, "tool": MOVE, "lettering": "kanji"}
+        self._props["hands"] = [list(hand) for hand in EMPTY_HANDS]
         self._props.set_bool("flip", False)
-        for name in ("put", "carry", "turn"):
+        for name in ("put", "carry", "turn", "count"):
             self.on(name, lambda event, name=name: on_change(name, _details(event)))
 
     def show(self, diagram: Diagram, *, tool: str, flip: bool, lettering: Lettering) -> None:
         """Draw a position."""
         self._props["board"] = [piece.symbol if piece else "" for piece in diagram.board]
+        self._props["hands"] = [list(hand) for hand in diagram.hands]
         self._props |= {"tool": tool, "flip": flip, "lettering": lettering}
         self.update()
 
 
 class Palette(Element, component=STATIC / "palette.js"):
-    """The pieces to choose from, and both hands."""
+    """The tools, the pieces to choose from among them."""
 
-    def __init__(
-        self, *, on_choose: Callable[[str], None], on_count: Callable[[Change], None]
-    ) -> None:
+    def __init__(self, on_choose: Callable[[str], None]) -> None:
         """Make a palette.
 
         Args:
             on_choose: called with a tool: a piece's symbol, ``move`` or ``erase``.
-            on_count: called with ``side``, ``kind`` and ``step`` of a change of a hand.
         """
         super().__init__()
         texts = board_texts()
@@ -78,16 +82,12 @@ class Palette(Element, component=STATIC / "palette.js"):
             "tools": tr("Tools"),
             "move": tr("Move pieces"),
             "erase": tr("Remove pieces"),
-            "less": tr("One less:"),
-            "more": tr("One more:"),
         }
-        self._props |= {"tool": MOVE, "hands": [[0] * 7] * 2, "lettering": "kanji"}
+        self._props |= {"tool": MOVE, "lettering": "kanji"}
         self.on("choose", lambda event: on_choose(str(event.args)[:8]))
-        self.on("count", lambda event: on_count(_details(event)))
 
-    def show(self, diagram: Diagram, *, tool: str, lettering: Lettering) -> None:
-        """Draw the hands, and which tool is chosen."""
-        self._props["hands"] = [list(hand) for hand in diagram.hands]
+    def show(self, *, tool: str, lettering: Lettering) -> None:
+        """Draw which tool is chosen."""
         self._props |= {"tool": tool, "lettering": lettering}
         self.update()
 
@@ -187,6 +187,12 @@ class EditorPage:
 
     def _build_side(self) -> None:
         with ui.element("div").classes("k-card"):
+            self._palette = Palette(self._choose)
+        with ui.element("div").classes("k-card"):
+            turns = {color.name: tr("{side} to move.", side=side_text(color)) for color in Color}
+            self._turn = ui.toggle(turns, value=Color.BLACK.name, on_change=self._set_turn)
+            self._turn.props(f'no-caps unelevated spread role=group aria-label="{tr("Turn")}"')
+            self._turn.style("width: 100%; margin-bottom: 8px")
             self._verdict = ui.label().classes("ka-verdict").props('role="status"')
             with ui.element("div").classes("kp-result"):
                 self._analyse = ui.button(tr("Analyse"), icon="query_stats")
@@ -195,12 +201,6 @@ class EditorPage:
                 self._play = ui.button(tr("Play from here"), icon="sports_esports")
                 self._play.props('outline no-caps color=primary data-tool="play"')
                 self._play.on_click(lambda: self._go(self._play_address, "start"))
-        with ui.element("div").classes("k-card"):
-            turns = {color.name: tr("{side} to move.", side=side_text(color)) for color in Color}
-            self._turn = ui.toggle(turns, value=Color.BLACK.name, on_change=self._set_turn)
-            self._turn.props(f'no-caps unelevated spread role=group aria-label="{tr("Turn")}"')
-            self._turn.style("width: 100%")
-            self._palette = Palette(on_choose=self._choose, on_count=self._count)
         with ui.element("div").classes("k-card"):
             with ui.element("div").classes("ka-tools"):
                 for icon, text, act, name in (
@@ -217,17 +217,20 @@ class EditorPage:
             ui.label(
                 tr("Space or the right button turns a piece: promoted, the other side's, and back.")
             ).classes("k-soft")
+            ui.label(
+                tr("A click adds a piece to a hand; the right button or “Remove pieces” takes one.")
+            ).classes("k-soft")
 
     # ---- drawing ----
 
     def _draw(self) -> None:
         diagram, lettering = self._position.diagram, self._look.lettering
         self._board.show(diagram, tool=self._tool, flip=self._flip, lettering=lettering)
-        self._palette.show(diagram, tool=self._tool, lettering=lettering)
+        self._palette.show(tool=self._tool, lettering=lettering)
         self._turn.value = diagram.turn.name
         self._sfen.value = format_sfen(diagram)
         error = position_error(diagram)
-        self._verdict.text = tr("This can be played.") if error is None else position_text(error)
+        self._verdict.text = tr("This can be played.") if error is None else error_text(error)
         good, bad = "ka-good", "ka-bad"
         self._verdict.classes(add=bad if error else good, remove=good if error else bad)
         self._analyse.set_enabled(error is None)
@@ -245,13 +248,14 @@ class EditorPage:
             origin, target = _square(details, "from"), _square(details, "to")
             if origin is not None and target is not None:
                 position.carry(origin, target)
+        elif name == "count":
+            self._count(details)
         self._draw()
 
     def _count(self, details: Change) -> None:
         side, kind, step = (details.get(name, -9) for name in ("side", "kind", "step"))
         if side in (0, 1) and kind in range(len(HAND_KINDS)) and step in (-1, 1):
             self._position.hold(Color(side), kind, step)
-        self._draw()
 
     def _choose(self, tool: str) -> None:
         if tool in (MOVE, ERASE, *_PIECES):
@@ -259,8 +263,8 @@ class EditorPage:
         self._draw()
 
     def _set_turn(self) -> None:
-        turn = Color[str(self._turn.value)]
-        if turn is not self._position.diagram.turn:
+        turn = Color.__members__.get(str(self._turn.value))
+        if turn not in (None, self._position.diagram.turn):
             self._position.diagram = replace(self._position.diagram, turn=turn)
             self._draw()
 
@@ -294,7 +298,7 @@ class EditorPage:
         try:
             self._position.diagram = replace(ShogiGame(sfen).diagram, move_number=1)
         except KeiseiError as error:
-            toast(position_text(error))
+            toast(error_text(error))
 
     def _go(self, address: str, name: str) -> None:
         ui.navigate.to(f"{address}?{name}={quote(format_sfen(self._position.diagram))}")

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from nicegui.element import Element
-from nicegui.events import GenericEventArguments
 
 from keisei.analysis import SearchInfo, SearchLine
 from keisei.formats import centipawns, short_count
@@ -13,6 +12,7 @@ from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
 from keisei.web.analysis.analysis_room import AnalysisRoom, NodeValue
 from keisei.web.analysis.tree_rows import grade, tree_rows
+from keisei.web.events import event_number
 from keisei.web.languages import tr
 from keisei.web.theme import STATIC
 
@@ -98,11 +98,6 @@ class SearchLines(Element, component=STATIC / "lines.js"):
         self.update()
 
 
-def event_number(event: GenericEventArguments) -> int:
-    """Return the number that a page sends, which may send anything; -1 instead of other things."""
-    return event.args if isinstance(event.args, int) else -1
-
-
 def score_text(value: float, mate: int | None, turn: Color) -> str:
     """Return a score in Black's view: centipawns, or the length of a mate.
 
@@ -156,5 +151,5 @@ def _line(info: SearchInfo, line: SearchLine, lettering: Lettering) -> dict[str,
         "side": "kl-black" if value >= 0 else "kl-white",
         "share": share if line.visits else percent_text((1 + value) / 2),
         "first": texts[0] if texts else "",
-        "rest": " ".join(texts[1:]),
+        "rest": texts[1:],
     }

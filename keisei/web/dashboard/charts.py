@@ -13,7 +13,9 @@ import numpy as np
 
 from keisei.runs.artifacts import RunCheckpoint, RunRatings
 from keisei.runs.curves import SMOOTHING, Curve, Floats, smooth
+from keisei.runs.journal import EloEstimate
 from keisei.runs.run_record import Evaluation, scores_against
+from keisei.web.dashboard.run_messages import message_text
 from keisei.web.languages import mark, tr
 
 Options = dict[str, Any]
@@ -27,6 +29,16 @@ X_AXES: Final = {
     "update": mark("updates"),
 }
 """The x axes to choose from, with their labels."""
+
+_X_NAMES: Final = {"timestep": "timestep", "seconds": "minutes", "update": "update"}
+"""Names of the x axes in files, in the units that are shown."""
+
+X_NAME: Final = "x_name"
+"""Key of a chart's options that stays on the server: name of the x axis in files."""
+
+EXACT: Final = "exact"
+"""Key of a series that stays on the server: its points for files, where they differ from ``data``.
+"""
 
 _FEW_POINTS: Final = 30
 """Lines with at most this many points have markers, so that a single point is visible."""
@@ -92,6 +104,7 @@ def base(
     if percent:
         y |= {"min": 0, "max": 1, "interval": 0.25}
     return {
+        X_NAME: _X_NAMES[axis],
         "animation": False,
         "grid": {"left": 8, "right": 14, "top": 30, "bottom": 4, "containLabel": True},
         "legend": {
@@ -136,6 +149,7 @@ def curve_chart(
     """Chart metrics as moving averages; a single one with its values and their spread behind it."""
     is_log = view.is_log and not percent
     options = base(view.axis, percent=percent, from_zero=from_zero and not is_log, is_log=is_log)
+    raw = [_rows(along(view.axis, line.curve.x), *line.curve[1:]) for line in lines]
     if is_log:
         lines = [line._replace(curve=_positive(line.curve)) for line in lines]
     options["legend"]["show"] = len(lines) > 1 or any(line.has_band for line in lines)
@@ -144,12 +158,18 @@ def curve_chart(
     for number, line in enumerate(lines):
         # Areas are stacked, which a logarithmic axis cannot show.
         if (line.has_band or len(lines) == 1) and not is_log:
-            options["series"] += _spread(line, view.axis, number)
+            curve = line.curve._replace(x=along(view.axis, line.curve.x))
+            options["series"] += _spread(curve, line.color, number)
     if len(lines) == 1 and not lines[0].has_band:
         options["series"].append(_raw(lines[0], view.axis))
-    for line in lines:
-        options["series"].append(_mean(line, view))
+    for line, rows in zip(lines, raw, strict=True):
+        options["series"].append(_mean(line, view) | {EXACT: rows})
     return options
+
+
+def _rows(*columns: Floats) -> list[list[float]]:
+    rows: list[list[float]] = np.stack(columns, axis=1).tolist()
+    return rows
 
 
 def _positive(curve: Curve) -> Curve:
@@ -177,9 +197,8 @@ def _raw(line: ChartLine, axis: str) -> Options:
     }
 
 
-def _spread(line: ChartLine, axis: str, number: int = 0) -> list[Options]:
-    """Return the series of the area from minimum to maximum, stacked on an invisible one."""
-    x = along(axis, line.curve.x)
+def _spread(curve: Curve, color: str, number: int) -> list[Options]:
+    """Return the series of the area from low to high, stacked on an invisible one."""
     quiet: Options = {
         "type": "line",
         "stack": f"spread-{number}",
@@ -191,13 +210,13 @@ def _spread(line: ChartLine, axis: str, number: int = 0) -> list[Options]:
         "tooltip": {"show": False},
         "emphasis": {"disabled": True},
     }
-    area = {"color": line.color, "opacity": 0.22}
+    area = {"color": color, "opacity": 0.22}
     return [
-        quiet | {"id": f"low-{number}", "data": _points(x, line.curve.low)},
+        quiet | {"id": f"low-{number}", "data": _points(curve.x, curve.low)},
         quiet
         | {
             "id": f"high-{number}",
-            "data": _points(x, line.curve.high - line.curve.low),
+            "data": _points(curve.x, curve.high - curve.low),
             "areaStyle": area,
         },
     ]
@@ -274,28 +293,27 @@ def rating_chart(
     """
     options = base(axis)
     options["yAxis"]["axisLabel"][":formatter"] = _WHOLE
-    options["yAxis"]["scale"] = True
     lowest = math.inf
-    for name, color, evaluations in runs:
-        rated = [(found, found.elo) for found in evaluations if found.elo is not None]
+    for number, (name, color, evaluations) in enumerate(runs):
+        rated = [(place(axis, found), found.elo) for found in evaluations if found.elo is not None]
         lowest = min([lowest, *(elo.low for _, elo in rated)])
-        points = [[place(axis, found), elo.elo, elo.low, elo.high] for found, elo in rated]
-        options["series"] += _with_bars(name, color, points)
+        options["series"] += _with_band(name, color, rated, number)
     if checkpoints and math.isfinite(lowest):
         options["series"].append(_checkpoint_marks(checkpoints, lowest))
     return options
 
 
 def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
-    """Chart the Elo of checkpoints over plies; with one run, its opponents are drawn as levels."""
+    """Chart the Elo of checkpoints over plies, with 95 % intervals as bands.
+
+    With one run, its opponents are drawn as levels.
+    """
     options = base("timestep")
     options["yAxis"]["axisLabel"][":formatter"] = _WHOLE
     options["legend"]["show"] = len(runs) > 1
-    for name, color, ratings in runs:
-        points = [
-            [point.timestep, point.elo, point.low, point.high] for point in ratings.checkpoints
-        ]
-        options["series"] += _with_bars(name, color, points)
+    for number, (name, color, ratings) in enumerate(runs):
+        points = [(float(point.timestep), point.rating) for point in ratings.checkpoints]
+        options["series"] += _with_band(name, color, points, number)
     if len(runs) == 1:
         _add_levels(options, runs[0][2])
     return options
@@ -304,7 +322,7 @@ def elo_chart(runs: Sequence[tuple[str, str, RunRatings]]) -> Options:
 def _add_levels(options: Options, ratings: RunRatings) -> None:
     """Draw the opponents of a run as lines across its chart."""
     ends = [elo for _, elo in ratings.opponents]
-    ends += [end for point in ratings.checkpoints for end in (point.low, point.high)]
+    ends += [end for _, rating in ratings.checkpoints for end in (rating.low, rating.high)]
     if not ratings.checkpoints or not all(math.isfinite(end) for end in ends):
         return
     rule = _rule(*(elo for _, elo in ratings.opponents))
@@ -315,7 +333,7 @@ def _add_levels(options: Options, ratings: RunRatings) -> None:
             "position": "insideStartTop",
             "color": "var(--k-soft)",
         }
-    options["series"][0]["markLine"] = rule
+    options["series"][-1]["markLine"] = rule
     # ECharts scales the axis to the points only; the levels have to fit, too.
     step = 250.0 if max(ends) - min(ends) < _WIDE_RANGE else 500.0
     options["yAxis"] |= {
@@ -326,7 +344,32 @@ def _add_levels(options: Options, ratings: RunRatings) -> None:
     options["grid"]["top"] = 12
 
 
-def _with_bars(name: str, color: str, points: list[list[Any]]) -> list[Options]:
+def _with_band(
+    name: str, color: str, points: Sequence[tuple[float, EloEstimate]], number: int
+) -> list[Options]:
+    """Return a line through ratings ``(x, rating)``, with a band from low to high behind it.
+
+    Where a rating is beyond the scale, its point has the ``bound`` in words. A single point has an
+    error bar: a band would have no width.
+    """
+    data = [_rating_point(x, rating) for x, rating in points]
+    if len(points) == 1:
+        return _with_bars(name, color, data)
+    line = _line(name, color, data)
+    rows = [(x, rating.elo, rating.low, rating.high) for x, rating in points]
+    curve = Curve(*np.array(rows, float).reshape(-1, 4).T)
+    return [
+        *_spread(curve, color, number),
+        line | {"showSymbol": len(points) <= _MAX_BARS, "symbolSize": 6, "z": 3},
+    ]
+
+
+def _rating_point(x: float, rating: EloEstimate) -> Any:
+    value = [x, rating.elo, rating.low, rating.high]
+    return {"value": value, "bound": message_text(rating.bound)} if rating.bound else value
+
+
+def _with_bars(name: str, color: str, points: list[Any]) -> list[Options]:
     """Return a line through points ``[x, value, low, high, ...]``, and some of their error bars."""
     is_short = len(points) <= _MAX_BARS
     some = points if is_short else points[:: -(len(points) // _MAX_BARS + 1)]
@@ -362,12 +405,14 @@ def bands_chart(
     totals = shares.sum(axis=1)
     some = np.isfinite(totals) & (totals > 0.0)
     x, parts = along(axis, x[some]), shares[some] / totals[some, None]
+    raw = [_rows(x, part) for part in parts.T]
     if len(x) == 1:  # a single update is drawn as a block
         x, parts = np.array([0.0, x[0]]), np.repeat(parts, 2, axis=0)
     for index, (name, color) in enumerate(zip(names, colors, strict=True)):
         options["series"].append(
             _line(name, color, _points(x, smooth(parts[:, index], 1 / 60)))
             | {
+                EXACT: raw[index],
                 "stack": "all",
                 "areaStyle": {"color": color, "opacity": 0.9},
                 "lineStyle": {"width": 0},
@@ -380,12 +425,12 @@ def bands_chart(
 
 
 def ladder_chart(
-    standings: Iterable[tuple[str, float, float, float]], *, highlight: Iterable[str] = ()
+    standings: Iterable[tuple[str, EloEstimate]], *, highlight: Iterable[str] = ()
 ) -> Options:
-    """Chart ratings (name, Elo, low, high) with their intervals, the strongest at the top."""
+    """Chart ratings (name, rating) with their intervals, the strongest at the top."""
     listed = list(reversed(list(standings)))
     marked = set(highlight)
-    options = base("timestep")
+    options = base("timestep") | {X_NAME: "rank"}
     options["legend"]["show"] = False
     options["grid"]["top"] = 8
     options["tooltip"] |= {"trigger": "item"}
@@ -394,18 +439,19 @@ def ladder_chart(
     options["xAxis"]["splitLine"] = {"lineStyle": {"color": "var(--k-line)"}}
     options["yAxis"] = {
         "type": "category",
-        "data": [name for name, *_ in listed],
+        "data": [name for name, _ in listed],
         "axisLine": {"lineStyle": {"color": "var(--k-line)"}},
         "axisTick": {"show": False},
         "axisLabel": {"color": "var(--k-ink)", "width": 190, "overflow": "truncate"},
     }
     points = [
         {
-            "value": [elo, row, low, high],
+            "value": [rating.elo, row, rating.low, rating.high],
             "name": name,
+            "bound": message_text(rating.bound),
             "itemStyle": {"color": PALETTE[1 if name in marked else 0]},
         }
-        for row, (name, elo, low, high) in enumerate(listed)
+        for row, (name, rating) in enumerate(listed)
     ]
     options["series"] = [
         {
@@ -422,6 +468,10 @@ def ladder_chart(
             "symbolSize": 9,
             "encode": {"x": 0, "y": 1},
             "data": points,
+            EXACT: [
+                {"value": [len(listed) - row, rating.elo, rating.low, rating.high], "name": name}
+                for row, (name, rating) in enumerate(listed)
+            ][::-1],
         },
     ]
     return options

@@ -1,6 +1,7 @@
 """Components shared by the dashboard's pages: frame, cards, charts, tiles, boards, links."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from nicegui import ui
 
 from keisei.runs.artifacts import import_shogi
 from keisei.runs.watch import Watch
-from keisei.web.dashboard.charts import X_AXES, ChartView, Options
-from keisei.web.languages import mark, page_language, tr, trn
+from keisei.web.dashboard.chart_csv import csv_name, csv_text
+from keisei.web.dashboard.charts import EXACT, X_AXES, X_NAME, ChartView, Options
+from keisei.web.events import number_within
+from keisei.web.languages import ENGLISH, mark, page_language, tr, translated, trn
 from keisei.web.theme import STATIC, add_style, frame
 
 if TYPE_CHECKING:
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
     from keisei.runs.listing import RunOverview
     from keisei.runs.run_reader import LiveBoard
     from keisei.shogi.notation.record import Ending
+    from keisei.shogi.render.layout import Labels
     from keisei.shogi.types import Diagram, Move
+
+_DESCRIPTION: Final = re.compile("<title>.*?</title><desc>.*?</desc>", re.DOTALL)
+"""What `board_svg` tells screen readers, in English."""
 
 REFRESH_INTERVAL: Final = 0.5
 """Seconds between two checks for new data to show."""
@@ -166,13 +173,17 @@ class Chart:
             )
         label = tr("Download")
         with _tool("download", f"{label}: {self._title}", label), ui.menu():
-            for kind in ("csv", "png", "svg"):
+            ui.menu_item("CSV", self._save_csv).props("role=menuitem")
+            for kind in ("png", "svg"):
                 title = json.dumps(self._title)
                 item = ui.menu_item(kind.upper()).props("role=menuitem")
                 item.on(
-                    "click",
-                    js_handler=f"() => window.keisei.save({number}, '{kind}', {title}, 'x')",
+                    "click", js_handler=f"() => window.keisei.save({number}, '{kind}', {title})"
                 )
+
+    def _save_csv(self) -> None:
+        if self._shown is not None:
+            ui.download.content(csv_text(self._shown), csv_name(self._title))
 
     def show(self, options: Options) -> None:
         """Draw the chart, or the text for an empty one."""
@@ -184,8 +195,16 @@ class Chart:
             element.set_visibility(has_points)
         self._empty.set_visibility(not has_points)
         self.element.options.clear()
-        self.element.options.update(options)
+        self.element.options.update(_sent(options))
         self.element.update()
+
+
+def _sent(options: Options) -> Options:
+    """Return the part of a chart's options that browsers need."""
+    series = [
+        {key: value for key, value in one.items() if key != EXACT} for one in options["series"]
+    ]
+    return {key: value for key, value in options.items() if key != X_NAME} | {"series": series}
 
 
 def _tool(icon: str, label: str, tooltip: str) -> ui.button:
@@ -224,8 +243,9 @@ class ViewControls:
             self._log.props("dense").mark("log")
 
     def _changed(self) -> None:
-        share = self.MAX_SMOOTHING * float(self._smoothing.value) / 100
-        self.view = ChartView(str(self._axis.value), share, bool(self._log.value))
+        share = self.MAX_SMOOTHING * number_within(self._smoothing.value, 100) / 100
+        axis = self._axis.value if self._axis.value in X_AXES else self.view.axis
+        self.view = ChartView(axis, share, bool(self._log.value))
         self._on_change(self.view)
 
 
@@ -254,7 +274,7 @@ def activity(overview: "RunOverview") -> str:
     if heartbeat is None:
         return ""
     text = _phase(heartbeat)
-    return f"{text}; {tr('ends after this update')}" if heartbeat.is_stopping else text
+    return tr("; ").join([text, tr("ends after this update")]) if heartbeat.is_stopping else text
 
 
 def _phase(heartbeat: "RunHeartbeat") -> str:
@@ -274,12 +294,18 @@ def tile(label: str) -> "tuple[ui.label, ui.label]":
 
 
 def board_picture(
-    diagram: "Diagram", last_move: "Move | None", check_square: int | None = None
+    diagram: "Diagram", last_move: "Move | None", language: str, check_square: int | None = None
 ) -> str:
-    """Return a position as SVG."""
+    """Return a position as SVG for readers of a language."""
     from keisei.shogi.render.svg import board_svg
 
-    return board_svg(diagram, last_move=last_move, labels="western", check_square=check_square)
+    labels: Labels = "japanese" if language == "ja" else "western"
+    picture = board_svg(diagram, last_move=last_move, labels=labels, check_square=check_square)
+    if language == ENGLISH:
+        return picture
+    side = translated(language, diagram.turn.name.title())
+    title = translated(language, mark("Shogi position, {side} to move"), side=side)
+    return _DESCRIPTION.sub(f"<title>{title}</title>", picture, count=1)
 
 
 def moves_text(start: "Diagram", moves: "Iterable[Move]") -> str:
@@ -296,7 +322,7 @@ def ending_text(ending: "Ending") -> str:
     return tr(REASONS[ending])
 
 
-def live_picture(board: "LiveBoard") -> str | None:
+def live_picture(board: "LiveBoard", language: str) -> str | None:
     """Return a game in progress as SVG; None if its data are invalid."""
     import_shogi()
     from keisei.errors import KeiseiError
@@ -305,7 +331,7 @@ def live_picture(board: "LiveBoard") -> str | None:
 
     try:
         last_move = None if board.last_move is None else Move.from_usi(board.last_move)
-        return board_picture(parse_sfen(board.sfen), last_move)
+        return board_picture(parse_sfen(board.sfen), last_move, language)
     except (KeiseiError, ValueError, TypeError, AttributeError):
         return None
 

@@ -7,7 +7,9 @@ from nicegui import ui
 from keisei.errors import KeiseiError
 from keisei.runs.control import RunCommand, control_run, is_paused
 from keisei.runs.folder import OutsideError, RunsFolder
+from keisei.web.dashboard.run_messages import message_text
 from keisei.web.languages import mark, tr
+from keisei.web.theme import toast
 
 _ANSWERS: Final = {
     "pause": mark("{name} pauses until it is resumed"),
@@ -45,7 +47,7 @@ class ControlButtons:
     def _give(self, command: RunCommand) -> None:
         try:
             control_run(self._folder.run(self._name), command)
-            ui.notify(tr(_ANSWERS[command], name=self._name), position="top")
+            toast(tr(_ANSWERS[command], name=self._name), kind="positive")
         except (KeiseiError, OutsideError) as error:
-            ui.notify(str(error), type="warning", position="top")
+            toast(message_text(str(error)))
         self.show(is_running=True)

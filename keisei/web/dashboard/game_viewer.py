@@ -8,8 +8,16 @@ from nicegui import events, run, ui
 from keisei.errors import KeiseiError
 from keisei.runs.artifacts import GameFile, OpenedGame, list_games, open_game
 from keisei.runs.folder import RunsFolder
-from keisei.web.dashboard.components import board_picture, ending_text, moves_text, set_name
-from keisei.web.languages import tr
+from keisei.web.dashboard.components import (
+    board_picture,
+    ending_text,
+    moves_text,
+    set_name,
+)
+from keisei.web.dashboard.run_messages import message_text
+from keisei.web.events import number_within
+from keisei.web.languages import page_language, tr
+from keisei.web.theme import toast
 
 
 class GameViewer:
@@ -68,7 +76,7 @@ class GameViewer:
     @property
     def ply(self) -> int:
         """The ply that is shown."""
-        return int(self._slider.value)
+        return int(number_within(self._slider.value, self._last))
 
     def show_ply(self, ply: int) -> None:
         """Show a ply, or the last one if the game is shorter, without telling others."""
@@ -90,7 +98,7 @@ class GameViewer:
         try:
             game = await run.io_bound(open_game, self._folder, self._name, str(event.value))
         except KeiseiError as error:
-            ui.notify(str(error), type="negative")
+            toast(message_text(str(error)))
             return
         if game is None:  # the server is shutting down
             return
@@ -106,17 +114,18 @@ class GameViewer:
             return
         ply = min(self.ply, self._last)
         frame = self._game.frames[ply]
-        self._picture.content = board_picture(frame.diagram, frame.last_move, frame.check_square)
-        move = ending = ""
-        if frame.last_move is not None:
-            move = f", {moves_text(self._game.frames[ply - 1].diagram, [frame.last_move])}"
-        if ply == self._last and self._game.ending is not None:
-            ending = f": {ending_text(self._game.ending)}"
-        players = tr(
-            "{black} (Black) - {white} (White)", black=self._game.black, white=self._game.white
+        self._picture.content = board_picture(
+            frame.diagram, frame.last_move, page_language(), frame.check_square
         )
-        place = tr("move {number} of {last}", number=self.ply, last=self._last)
-        self._caption.text = f"{players}, {place}{move}{ending}"
+        caption = [
+            tr("{black} (Black) - {white} (White)", black=self._game.black, white=self._game.white),
+            tr("move {number} of {last}", number=self.ply, last=self._last),
+        ]
+        if frame.last_move is not None:
+            caption.append(moves_text(self._game.frames[ply - 1].diagram, [frame.last_move]))
+        if ply == self._last and self._game.ending is not None:
+            caption.append(ending_text(self._game.ending))
+        self._caption.text = tr(", ").join(caption)
         if not self._is_following:
             self._on_ply(self.ply)
 

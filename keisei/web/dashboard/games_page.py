@@ -139,4 +139,4 @@ def _named_openings(found: GameSummary) -> list[tuple[str, int]]:
 
 
 def _most(counts: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"{name} ×{number}" for name, number in counts[:3]) or NOTHING
+    return tr(", ").join(f"{name} ×{number}" for name, number in counts[:3]) or NOTHING

@@ -7,6 +7,7 @@ from nicegui import events, run, ui
 from keisei.errors import KeiseiError
 from keisei.formats import NOTHING, count, percent
 from keisei.runs.artifacts import read_ladder
+from keisei.runs.journal import EloEstimate
 from keisei.web.dashboard import charts
 from keisei.web.dashboard.components import (
     Chart,
@@ -16,10 +17,11 @@ from keisei.web.dashboard.components import (
     page,
     plain_table,
 )
+from keisei.web.dashboard.run_messages import message_text
 from keisei.web.languages import tr
 
 if TYPE_CHECKING:
-    from keisei.evaluation.ladder import Ladder
+    from keisei.evaluation.ladder import Ladder, Standing
     from keisei.evaluation.results import Conditions
 
 _POLL_INTERVAL: Final = 2.0
@@ -36,7 +38,7 @@ def _columns() -> list[dict[str, Any]]:
          "style": "white-space: normal; overflow-wrap: anywhere"},
         {"name": "elo", "label": "Elo", "field": "elo", "align": "right"},
         {"name": "interval", "label": "95 %", "field": "interval", "align": "right"},
-        {"name": "games", "label": tr("Games"), "field": "games", "align": "right", **wide},
+        {"name": "games", "label": tr("Games played"), "field": "games", "align": "right", **wide},
         {"name": "score", "label": tr("Score"), "field": "score", "align": "right", **wide},
         {"name": "better", "label": tr("Better than next"), "field": "better", "align": "right",
          **wide},
@@ -97,7 +99,7 @@ class _LadderPage:
         try:
             answer = await run.io_bound(read_ladder, self._store, self._conditions)
         except KeiseiError as error:
-            self._reason.text = str(error)
+            self._reason.text = message_text(str(error))
             self._show_only(self._failed)
             return
         if answer is None:  # the server is shutting down
@@ -119,25 +121,25 @@ class _LadderPage:
     def _show(self, ladder: "Ladder") -> None:
         self._show_only(self._content)
         self._select.set_options(
-            [str(known) for known in self._known], value=str(ladder.conditions)
+            {str(known): message_text(str(known)) for known in self._known},
+            value=str(ladder.conditions),
         )
         self._select.set_visibility(len(self._known) > 1)
         draws = percent(ladder.ratings.draws, 1)
         self._hint.text = tr(
             "Elo from all stored games ({scale}). Bars are 95 % intervals. "
             "First move {first_move} Elo, draws {draws}. {conditions}.",
-            scale=ladder.scale,
+            scale=message_text(ladder.scale),
             first_move=f"{ladder.ratings.first_move:+.0f}",
             draws=draws,
-            conditions=ladder.conditions,
+            conditions=message_text(str(ladder.conditions)),
         )
         standings = ladder.standings
         self._chart.element.style(f"height: {max(160, 60 + _ROW_PIXELS * len(standings))}px")
         networks = {standing.name for standing in standings if "@" in standing.name}
         self._chart.show(
             charts.ladder_chart(
-                [(place.name, place.elo, place.low, place.high) for place in standings],
-                highlight=networks,
+                [(place.name, _rating(place)) for place in standings], highlight=networks
             )
         )
         self._table.rows = [
@@ -145,14 +147,22 @@ class _LadderPage:
                 "rank": place.rank,
                 "identity": place.identity,
                 "name": place.name,
-                "elo": f"{place.elo:+.0f}",
-                "interval": tr("fixed")
-                if place.is_fixed
-                else f"{place.low:+.0f} – {place.high:+.0f}",
+                "elo": NOTHING if _rating(place).bound else f"{place.elo:+.0f}",
+                "interval": _interval(place),
                 "games": count(place.games),
                 "score": percent(place.score, 1),
                 "better": NOTHING if place.superiority is None else percent(place.superiority, 1),
             }
             for place in standings
         ]
-        self._notes.text = " ".join(ladder.notes)
+        self._notes.text = " ".join(message_text(note) for note in ladder.notes)
+
+
+def _rating(place: "Standing") -> EloEstimate:
+    return EloEstimate(place.elo, place.low, place.high, place.position)
+
+
+def _interval(place: "Standing") -> str:
+    if place.is_fixed:
+        return tr("fixed")
+    return message_text(_rating(place).bound) or f"{place.low:+.0f} – {place.high:+.0f}"

@@ -217,7 +217,8 @@ class _OverviewPage:
     # ---- choosing ----
 
     def _choose_shows(self, event: events.ValueChangeEventArguments[Any]) -> None:
-        chosen = [show for show in event.value or [] if show in self._options][:MAX_CHARTS]
+        wanted = [show for show in event.value or [] if isinstance(show, str)]
+        chosen = [show for show in wanted if show in self._options][:MAX_CHARTS]
         if chosen and chosen != self._shows:
             self._shows = chosen
             self._build_charts()
@@ -282,8 +283,8 @@ class _OverviewPage:
         if has_bars and not has_groups:
             notes.append(
                 tr(
-                    "Bars are 95 % intervals: where they overlap, a difference may be due to "
-                    "chance."
+                    "Bars and bands are 95 % intervals: where they overlap, a difference may be "
+                    "due to chance."
                 )
             )
         if has_groups:
@@ -342,11 +343,10 @@ class _OverviewPage:
         lines = []
         for name, members in groups:
             number = len(members)
-            label = (
-                name
-                if number == 1
-                else f"{name} ({trn('{number} seed', '{number} seeds', number)})"
-            )
+            label = name
+            if number > 1:
+                seeds = trn("{number} seed", "{number} seeds", number)
+                label = tr("{name} ({details})", name=name, details=seeds)
             curve = mean_curve([curve_of(runs[member]) for member in members])
             lines.append(charts.ChartLine(label, colors[name], curve, has_band=number > 1))
         return lines

@@ -40,6 +40,7 @@ from keisei.web.dashboard.components import (
     view_query,
 )
 from keisei.web.dashboard.control_buttons import ControlButtons
+from keisei.web.dashboard.run_messages import message_text
 from keisei.web.dashboard.run_panels import (
     CheckpointsPanel,
     LiveGamesPanel,
@@ -303,7 +304,10 @@ class _RunPage:
         }
         if summary.elo is not None:
             elo = summary.elo
-            values["Elo"] = (f"{elo.elo:.0f}", f"{elo.low:.0f} – {elo.high:.0f}")
+            values["Elo"] = (
+                NOTHING if elo.bound else f"{elo.elo:.0f}",
+                message_text(elo.bound) or f"{elo.low:.0f} – {elo.high:.0f}",
+            )
         values |= {
             _against(opponent): (
                 percent(result.score),
@@ -317,7 +321,7 @@ class _RunPage:
         for label, (value, more) in self._tiles.items():
             # A run that was resumed at an earlier checkpoint has lost its later scores.
             value.text, more.text = values.get(label, (NOTHING, ""))
-        notes = [summary.note] * bool(summary.note)
+        notes = [message_text(summary.note)] * bool(summary.note)
         if run.broken_lines:
             notes.append(
                 trn(
@@ -329,7 +333,7 @@ class _RunPage:
         if not run.is_read:
             done = percent(run.progress)
             notes.append(tr("still reading its journal: {share}", share=done))
-        self._note.text = "; ".join(notes)
+        self._note.text = tr("; ").join(notes)
 
     def _show_removed(self) -> None:
         """Say that the run is gone; its last known data stay on the page."""

@@ -31,12 +31,17 @@ from keisei.web.dashboard.components import (
     set_name,
 )
 from keisei.web.dashboard.game_viewer import GameViewer
-from keisei.web.languages import mark, tr
+from keisei.web.dashboard.run_messages import message_text
+from keisei.web.languages import mark, page_language, tr
+from keisei.web.theme import toast
 
 _FRESH_SECONDS: Final = 3.0
 """Age of the boards up to which they are those of this moment."""
 
 _MAX_BOARDS: Final = 8
+_ROUNDED_FROM: Final = 100
+"""From this value on, metrics of workers have no decimals."""
+
 _WORKER_METRIC: Final = re.compile(r"workers/(\d+)/(.+)")
 _WORKER_LABELS: Final = {
     "SPS": mark("plies/s"),
@@ -83,7 +88,7 @@ class LiveGamesPanel:
             return
         self._stamp = live.stamp
         # In a thread: the first time, Numba has to be imported.
-        drawn = await run.io_bound(_draw, live)
+        drawn = await run.io_bound(_draw, live, page_language())
         if drawn is None:  # the server is shutting down
             return
         while len(self._pictures) < len(drawn):
@@ -96,8 +101,9 @@ class LiveGamesPanel:
         self._card.set_visibility(True)
 
 
-def _draw(live: LiveGamesSnapshot) -> list[str]:
-    return [picture for game in live.boards[:_MAX_BOARDS] if (picture := live_picture(game))]
+def _draw(live: LiveGamesSnapshot, language: str) -> list[str]:
+    pictures = (live_picture(game, language) for game in live.boards[:_MAX_BOARDS])
+    return [picture for picture in pictures if picture]
 
 
 class WorkersPanel:
@@ -106,7 +112,7 @@ class WorkersPanel:
     def __init__(self) -> None:
         hint = tr("The self-play processes at the latest update.")
         with card(tr("Workers"), hint) as self._card:
-            self._table = plain_table([], "worker", tr("Workers"))
+            self._table = plain_table([], "worker", tr("Workers")).classes("d-figures")
         self._card.set_visibility(False)
 
     def show(self, metrics: Mapping[str, float]) -> None:
@@ -155,7 +161,7 @@ def _worker_label(metric: str) -> str:
 def _metric_text(metric: str, value: float) -> str:
     if metric == "waiting" and 0.0 <= value <= 1.0:
         return percent(value)
-    return count(value) if abs(value) >= 100 or value == int(value) else small(value)
+    return count(value) if abs(value) >= _ROUNDED_FROM or value == int(value) else small(value)
 
 
 class CheckpointsPanel:
@@ -269,10 +275,10 @@ class NotesPanel:
             )
             self._run.set_notes(notes)
         except KeiseiError as error:
-            ui.notify(str(error), type="negative")
+            toast(message_text(str(error)))
             return
         self._tags.value = " ".join(notes.tags)
-        ui.notify(tr("Saved."), type="positive")
+        toast(tr("Saved."), kind="positive")
 
 
 def show_settings(run_data: RunReader) -> None:

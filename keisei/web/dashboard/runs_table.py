@@ -13,6 +13,7 @@ from keisei.runs.run_reader import RunReader
 from keisei.runs.run_record import Evaluation
 from keisei.runs.watch import Watch
 from keisei.web.dashboard.components import STATES, activity, heading, run_address, set_name
+from keisei.web.dashboard.run_messages import message_text
 from keisei.web.languages import tr, trn
 
 _CELLS: Final = {
@@ -127,7 +128,7 @@ class RunsTable:
             parts.append(tr("{number} training", number=training))
         if hidden := sum(summary.notes.is_archived for summary in summaries):
             parts.append(tr("{number} in the archive", number=hidden))
-        self._count.text = ", ".join(parts)
+        self._count.text = tr(", ").join(parts)
         if rows != self._rows:
             self._rows = rows
             self._table.rows = rows
@@ -138,7 +139,8 @@ class RunsTable:
 
     def _select(self, event: events.TableSelectionEventArguments) -> None:
         listed = {row["name"] for row in self._rows}
-        chosen = {row["name"] for row in event.selection}
+        # A page may send anything; so each row is looked for, not read.
+        chosen = {row["name"] for row in self._rows if row in event.selection}
         chosen |= {name for name in self._chosen if name not in listed}  # not seen, not unticked
         kept = [name for name in self._chosen if name in chosen]
         self._on_choose(kept + sorted(chosen - set(kept)))
@@ -169,7 +171,7 @@ def _columns() -> list[dict[str, Any]]:
         {"name": "speed", "label": tr("Plies/s"), "field": "speed", "align": "right",
          "sortable": True, **wide},
         {"name": "elo", "label": "Elo", "field": "elo", "align": "right", "sortable": True,
-         ":sort": "(a, b) => parseFloat(a) - parseFloat(b) || 0"},
+         ":sort": "(a, b, one, other) => one.rating - other.rating"},
         {"name": "trend", "label": tr("Trend"), "field": "trend",
          "align": "left", **wide},
         {"name": "time", "label": tr("Time"), "field": "time", "align": "right", **wide},
@@ -193,7 +195,7 @@ def _row(summary: RunOverview, color: str) -> dict[str, Any]:
         "tags": list(summary.notes.tags),
         "state": tr(STATES[summary.state]),
         "kind": summary.state,
-        "note": summary.note,
+        "note": message_text(summary.note),
         "activity": activity(summary),
         "timestep": summary.timestep,
         "percent": round(100 * summary.fraction_done, 1),
@@ -207,15 +209,22 @@ def _row(summary: RunOverview, color: str) -> dict[str, Any]:
         "speed": round(speed) if math.isfinite(speed) else None,
         "time": duration(summary.seconds) if summary.seconds else NOTHING,
         "started": summary.started or None,
-        "elo": NOTHING if elo is None else f"{elo.elo:.0f} ±{elo.margin:.0f}",
+        "elo": NOTHING if elo is None else message_text(elo.short_text),
+        "rating": _UNRATED if elo is None else elo.elo,
     }
+
+
+_UNRATED: Final = -1e9
+"""Rating by which runs without one are sorted: below all others."""
+
+_MAX_TREND_POINTS: Final = 60
 
 
 def trend_points(evaluations: Sequence[Evaluation]) -> str:
     """Return the ratings as the points of an SVG polyline, from the lowest to the highest."""
     points = [(found.update, found.elo.elo) for found in evaluations if found.elo is not None]
-    if len(points) > 60:
-        points = points[:: len(points) // 60 + 1] + points[-1:]
+    if len(points) > _MAX_TREND_POINTS:
+        points = points[:: len(points) // _MAX_TREND_POINTS + 1] + points[-1:]
     if len(points) == 1:
         points *= 2  # a line of length zero: its round ends draw a dot
     last = max(1, points[-1][0]) if points else 1

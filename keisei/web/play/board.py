@@ -5,7 +5,7 @@ properties are set by ``show`` and reach the browser with the next update.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from nicegui import ui
@@ -19,8 +19,8 @@ from keisei.shogi.types import Color, Piece, PieceKind
 from keisei.web.languages import tr
 from keisei.web.play.game_room import GameRoom
 from keisei.web.play.look import Look
-from keisei.web.play.wording import board_texts, player_text
-from keisei.web.theme import STATIC
+from keisei.web.play.wording import board_texts, player_text, side_texts
+from keisei.web.theme import STATIC, tool_button
 
 _MAX_EVENT_TEXT: Final = 16
 """Characters of a move or command that a page sends, which may send anything."""
@@ -83,6 +83,7 @@ class BoardView(Element, component=STATIC / "board.js"):
             "premove": -1 if premove is None else int(premove),
             "over": over,
         }
+        self._props["texts"] = self._props["texts"] | {"sides": side_texts(game.start)}
         self._props["lettering"] = look.lettering
         self._props["board"], self._props["wood"] = look.board, look.wood
         self._props["sound"] = look.has_sound
@@ -134,6 +135,22 @@ class ValueGraph(Element, component=STATIC / "graph.js"):
         self._props["length"] = length
         self._props["label"] = tr("Expected score of Black by move")
         self.update()
+
+
+def announcement() -> ui.label:
+    """Add a text that only screen readers tell, as soon as it changes."""
+    return ui.label().classes("kp-sr").props('aria-live="assertive"')
+
+
+def step_buttons(command: Callable[[str], None]) -> None:
+    """Add buttons that step through the moves, by the commands of the keys that do."""
+    for icon, text, name in (
+        ("first_page", tr("First position"), "first"),
+        ("chevron_left", tr("Previous move"), "back"),
+        ("chevron_right", tr("Next move"), "forward"),
+        ("last_page", tr("Last position"), "last"),
+    ):
+        tool_button(icon, text, partial(command, name), name)
 
 
 def add_pieces() -> None:

@@ -82,7 +82,7 @@ class GameSetup:
             saved = json.loads(text)
             black, white = PlayerChoice(*saved["black"]), PlayerChoice(*saved["white"])
             limit = TimeLimit(*saved["limit"]) if saved["limit"] else None
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise KeiseiError("the file does not say who plays") from error
         return cls(black, white, start=str(saved.get("start", STARTPOS_SFEN)), limit=limit)
 

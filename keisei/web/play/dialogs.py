@@ -10,9 +10,12 @@ from nicegui import events, ui
 from keisei.errors import KeiseiError
 from keisei.play.saved_games import SavedGame, SavedGames
 from keisei.play.transfer import MAX_GAME_BYTES
+from keisei.play.uploads import UploadReader
 from keisei.shogi.notation.headers import TimeLimit
 from keisei.shogi.notation.japanese import HANDICAPS
+from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.sfen import STARTPOS_SFEN, format_sfen
+from keisei.web.events import event_number
 from keisei.web.languages import mark, tr
 from keisei.web.play.catalogue import PERSON, Catalogue, CatalogueEntry, GameSetup, PlayerChoice
 from keisei.web.play.error_wording import error_text
@@ -34,6 +37,9 @@ _HANDICAPS: Final = {
     "八枚落ち": mark("White without 8 pieces"),
     "十枚落ち": mark("White without 10 pieces"),
 }
+_UPLOADS: Final = UploadReader()
+"""All pages share its process, which the first one that opens a game starts."""
+
 _OWN_START: Final = "SFEN"
 _CLOCKS: Final = {
     "none": (mark("No clock"), None),
@@ -72,6 +78,18 @@ _MOUSE: Final = (
 )
 
 
+_PAGE_UP: Final = 33
+_PAGE_DOWN: Final = 34
+
+
+def _press(key: int) -> str:
+    """Return a handler in JavaScript that acts as if another key was pressed."""
+    events = "['keydown', 'keyup'].map(name => new Event(name, {bubbles: true}))"
+    return (
+        f"e => {events}.forEach(n => e.target.dispatchEvent(Object.assign(n, {{keyCode: {key}}})))"
+    )
+
+
 class StrengthSlider:
     """A slider over a player's levels of strength; only its name if there are none."""
 
@@ -85,7 +103,7 @@ class StrengthSlider:
     ) -> None:
         """Add the slider; `on_change` is called with the stop when it is released."""
         self._entry = entry
-        self._name = f"{title}: {entry_text(entry)}" if title else ""
+        self._name = tr("{side}: {player}", side=title, player=entry_text(entry)) if title else ""
         self._slider: ui.slider | None = None
         if not entry.levels:
             if self._name:
@@ -96,12 +114,15 @@ class StrengthSlider:
         self._details = ui.label().classes("k-soft kp-details")
         self._slider = slider = ui.slider(
             min=0, max=len(entry.levels) - 1, step=1, value=number,
-            on_change=lambda event: self._describe(int(event.value)),
+            on_change=lambda event: self._describe(event.value),
         )  # fmt: skip
         slider.props(f'snap markers aria-label="{tr("Strength")}"')
         # When the slider is released: a strong player is not loaded for every stop on the way. Its
         # value comes with the event: `slider.value` may be a moment older.
-        slider.on("change", lambda event: on_change(int(event.args)))
+        slider.on("change", lambda event: self._release(event_number(event), on_change))
+        # Keys of sliders that Quasar's does not have; Page Down and Up move it by ten stops.
+        for key, as_if in (("home", _PAGE_DOWN), ("end", _PAGE_UP)):
+            slider.on(f"keydown.{key}.prevent", js_handler=_press(as_if))
         self._describe(number)
 
     def show(self, level: int | None) -> None:
@@ -110,7 +131,13 @@ class StrengthSlider:
         if self._slider is not None and self._slider.value != number:
             self._slider.value = number
 
-    def _describe(self, number: int) -> None:
+    def _release(self, number: int, on_change: Callable[[int], None]) -> None:
+        if 0 <= number < len(self._entry.levels):
+            on_change(number)
+
+    def _describe(self, number: object) -> None:
+        if not isinstance(number, int) or not 0 <= number < len(self._entry.levels):
+            return  # a page may send anything
         stop = self._entry.level(number)
         text = stop_text(stop)
         self._label.text = f"{self._name} – {text}" if self._name else text
@@ -142,8 +169,9 @@ class PlayerPicker:
         return PlayerChoice(self._key, self._level)
 
     def _choose(self, key: str) -> None:
-        self._key, self._level = key, None
-        self._draw()
+        if key in self._entries:
+            self._key, self._level = key, None
+            self._draw()
 
     def _draw(self) -> None:
         self._slider.clear()
@@ -180,13 +208,13 @@ def new_game_dialog(room: GameRoom, begin: Callable[[GameSetup], bool]) -> None:
         clock = _ClockPicker(setup.limit)
 
         def act() -> None:
-            black, white = {
+            players = {
                 "black": (PERSON, first.player),
                 "white": (first.player, PERSON),
                 "both": (PERSON, PERSON),
                 "watch": (second.player, first.player),
-            }[str(sides.value)]
-            if begin(GameSetup(black, white, start.sfen, clock.limit)):
+            }.get(str(sides.value))
+            if players is not None and begin(GameSetup(*players, start.sfen, clock.limit)):
                 box.close()
 
         _buttons(box, tr("Begin"), act)
@@ -209,7 +237,7 @@ class _StartPicker:
         chosen = str(self._start.value)
         if chosen == _OWN_START:
             return str(self._own.value or "").strip() or STARTPOS_SFEN
-        return format_sfen(HANDICAPS[chosen])
+        return format_sfen(HANDICAPS[chosen]) if chosen in HANDICAPS else STARTPOS_SFEN
 
 
 class _ClockPicker:
@@ -235,8 +263,8 @@ class _ClockPicker:
     @property
     def limit(self) -> TimeLimit | None:
         """The time limit; None: no clock, which own times without any time are, too."""
-        if self._clock.value != _OWN_CLOCK:
-            return _CLOCKS[str(self._clock.value)][1]
+        if self._clock.value in _CLOCKS:
+            return _CLOCKS[self._clock.value][1]
         main, byoyomi, increment = (
             max(0.0, min(float(field.value or 0), most))
             for field, most in (
@@ -249,18 +277,29 @@ class _ClockPicker:
         return limit if any(limit) else None
 
 
-def open_dialog(show: Callable[[Game], bool], read_game: Callable[[bytes, str], Game]) -> None:
+def open_dialog(
+    show: Callable[[Game], bool],
+    make_game: Callable[[GameRecord], Game],
+    *,
+    variations: bool = False,
+    uploads: UploadReader = _UPLOADS,
+) -> None:
     """Ask for a game as a file or as text; `show` returns whether it could be shown.
 
     Args:
         show: shows the game.
-        read_game: reads content and name of a file: `read_session`, or `read_tree`.
+        make_game: makes it of a record: `GameSession.from_record`, or `GameTree.from_record`.
+        variations: whether they are read.
+        uploads: reads the game.
     """
+
+    def make(data: bytes, name: str) -> Game:
+        return make_game(uploads.read(data, name, variations=variations))
 
     async def read(data: bytes, name: str) -> None:
         try:
-            # In a thread: a long game takes seconds, and other pages must not wait for it.
-            game = await asyncio.to_thread(read_game, data, name)
+            # In a thread, which waits: a long game takes seconds, and other pages must not.
+            game = await asyncio.to_thread(make, data, name)
         except KeiseiError as error:
             if not box.is_deleted:
                 with box:
@@ -280,6 +319,7 @@ def open_dialog(show: Callable[[Game], bool], read_game: Callable[[bytes, str], 
             with box:
                 toast(reason)
 
+    uploads.prepare()
     with dialog(tr("Open a game")) as box:
         uploader = ui.upload(
             on_upload=upload,
@@ -324,9 +364,12 @@ def games_dialog(room: GameRoom, saved: SavedGames, reopen: Callable[[SavedGame]
             saved.delete(game.name)
             line.delete()
 
+        def ask() -> None:
+            confirm_dialog(tr("Delete this game?"), tr("Delete"), delete)
+
         with ui.element("div").classes("kp-game") as line:
             ui.button(game_text(room, game), on_click=act).props("flat no-caps align=left")
-            remove = ui.button(icon="delete", on_click=delete).props("flat round")
+            remove = ui.button(icon="delete", on_click=ask).props("flat round")
             remove.props(f'aria-label="{tr("Delete")}"')
 
     with dialog(tr("Your games")) as box:
@@ -374,11 +417,11 @@ def dialog(title: str) -> Iterator[ui.dialog]:
 
 def close_button(box: ui.dialog) -> None:
     """Add a button that closes a dialog."""
-    with ui.row().style("width: 100%; justify-content: flex-end"):
+    with ui.element("div").classes("kp-actions"):
         ui.button(tr("Close"), on_click=box.close).props("flat no-caps")
 
 
 def _buttons(box: ui.dialog, text: str, act: Callable[[], object]) -> None:
-    with ui.row().style("width: 100%; justify-content: flex-end; gap: 8px"):
+    with ui.element("div").classes("kp-actions"):
         ui.button(tr("Cancel"), on_click=box.close).props("flat no-caps")
         ui.button(text, on_click=act).props("unelevated no-caps color=primary")

@@ -8,7 +8,6 @@ stopped while the game is paused or its network loads.
 
 import asyncio
 import logging
-import secrets
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
@@ -30,7 +29,7 @@ from keisei.web.play.catalogue import (
     GameSetup,
     PlayerChoice,
 )
-from keisei.web.rooms import Redraw, Rooms
+from keisei.web.rooms import NO_NETWORK, Room, Rooms
 
 if TYPE_CHECKING:
     from keisei.play.opponent import Opponent
@@ -49,8 +48,8 @@ YOU: Final = mark("You")
 logger = logging.getLogger(__name__)
 
 
-class GameRoom:
-    """One game with its players and pages. Call its methods in the event loop's thread only."""
+class GameRoom(Room):
+    """One game with its players and pages."""
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class GameRoom:
             pace: minimum seconds per move when computer players play each other.
             saved: the folder in which people's games are kept; None: they are not.
         """
-        self.id = secrets.token_urlsafe(9)
+        super().__init__()
         self.catalogue = catalogue
         self.analyst = analyst
         self.saved = saved
@@ -104,7 +103,6 @@ class GameRoom:
         self._kept: tuple[GameSession, int] | None = None
         self._previous: tuple[GameSession, GameSetup, bool] | None = None
         self._replaced_at: tuple[GameSession, int] | None = None
-        self._pages: list[Redraw] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.setup = setup or GameSetup()
         self.session = GameSession()
@@ -262,7 +260,7 @@ class GameRoom:
         if key == self.analyst:
             return
         if key is not None and not self.entry(key).is_network:
-            raise KeiseiError(f"{key} has no network")
+            raise KeiseiError(NO_NETWORK.format(player=key))
         self.analyst = key
         self.analyses = []
         self._changed()
@@ -302,28 +300,8 @@ class GameRoom:
 
     # ---- pages ----
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether a page shows the room."""
-        return bool(self._pages)
-
-    def attach(self, redraw: Redraw) -> None:
-        """Add a page, which is redrawn after every change; adding it twice has no effect."""
-        if redraw not in self._pages:
-            self._pages.append(redraw)
-        self._resume()
-
-    async def detach(self, redraw: Redraw) -> None:
-        """Remove a page; without pages the room becomes idle."""
-        if redraw in self._pages:
-            self._pages.remove(redraw)
-        if not self._pages:
-            await self.close()
-
-    async def close(self) -> None:
-        """Stop engines and release networks; the game is kept."""
-        self._pages.clear()
-        self._resume()
+    async def _release(self) -> None:
+        """Stop engines and release networks."""
         opponents, self._opponents = list(self._opponents.values()), {}
         self._prepared.clear()
         self._reviewer = self._analysed = None
@@ -334,10 +312,6 @@ class GameRoom:
         """Wait until no computer player or analysis is running. For tests."""
         while running := [task for task in self._tasks.values() if not task.done()]:
             await asyncio.gather(*running)
-
-    def _redraw(self) -> None:
-        for redraw in list(self._pages):
-            redraw()
 
     def _changed(self) -> None:
         """Update everything that depends on the game after a change of it."""
@@ -375,7 +349,7 @@ class GameRoom:
         if task.cancelled() or (error := task.exception()) is None:
             return
         logger.error("in a game room: %s", error, exc_info=error)
-        self._halt(f"Something went wrong: {error!r}. See the log for details.")
+        self._halt(f"something went wrong: {error!r}; see the log")
 
     def _halt(self, problem: str) -> None:
         """Pause the game because of an error."""
@@ -465,7 +439,7 @@ class GameRoom:
             self._resume()
         if not self._pages:  # the last page was closed in the meantime
             await asyncio.to_thread(opponent.close)
-            raise KeiseiError("no page shows the game any more")
+            raise KeiseiError(mark("no page shows the game any more"))
         self._opponents[role, player] = opponent
         return opponent
 
@@ -528,7 +502,7 @@ class GameRoom:
     def _reviewer_of(self, opponent: "Opponent") -> Reviewer:
         if self._reviewer is None or self._reviewer[0] is not opponent:
             if opponent.predictor is None:
-                raise KeiseiError(f"{opponent.name} has no network")
+                raise KeiseiError(NO_NETWORK.format(player=opponent.name))
             self._reviewer = opponent, Reviewer(opponent.predictor)
         return self._reviewer[1]
 

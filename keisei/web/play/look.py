@@ -5,9 +5,11 @@ Choices are kept in cookies, which any page of this host may have set: unknown v
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Final
 
 from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
 
 from keisei.shogi.render.glyphs import Lettering
 from keisei.web.languages import mark, tr
@@ -75,7 +77,15 @@ def look_dialog(look: Look, change: Callable[[str, str], None]) -> None:
             ui.label(title).classes("kp-heading")
             options = {key: tr(text) for key, text in _CHOICES[name].items()}
             toggle = ui.toggle(options, value=getattr(look, name))
-            toggle.on_value_change(lambda event, name=name: change(name, str(event.value)))
+            toggle.on_value_change(partial(_choose, change, name))
             toggle.props(f'no-caps unelevated spread role=group aria-label="{title}"')
             toggle.style("width: 100%")
         close_button(box)
+
+
+def _choose(
+    change: Callable[[str, str], None], name: str, event: ValueChangeEventArguments[str | None]
+) -> None:
+    """Pass on what was chosen; what a page sends that is no choice has the value None."""
+    if event.value is not None:
+        change(name, str(event.value))

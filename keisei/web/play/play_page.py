@@ -5,14 +5,15 @@ from functools import partial
 from math import ceil
 from typing import Final
 
-from nicegui import Client, ui
+from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from keisei.errors import KeiseiError
 from keisei.evaluation.match import file_name
 from keisei.play.saved_games import SavedGame
 from keisei.play.session import GameSession
-from keisei.play.transfer import FORMATS, read_session, write_session
-from keisei.shogi.notation.record import Ending, Replay
+from keisei.play.transfer import FORMATS, write_session
+from keisei.shogi.notation.record import Ending
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color
 from keisei.web.languages import tr
@@ -22,6 +23,8 @@ from keisei.web.play.board import (
     PlayerStrip,
     ValueBar,
     add_pieces,
+    announcement,
+    step_buttons,
 )
 from keisei.web.play.catalogue import GameSetup, PlayerChoice
 from keisei.web.play.dialogs import (
@@ -39,26 +42,37 @@ from keisei.web.play.review_panel import ReviewPanel
 from keisei.web.play.wording import (
     end_text,
     side_text,
-    spoken_move,
+    spoken_last_move,
     status_text,
 )
+from keisei.web.room_page import RoomPage
+from keisei.web.server import PROBLEMS_ADDRESS
 from keisei.web.theme import add_style, frame, toast, tool_button
 
 _CLOCK_INTERVAL: Final = 0.25
 _LAST_SECONDS: Final = 5
 """Seconds of a person's time that are heard."""
 
+_MAX_TYPED: Final = 64
+"""Characters of a typed move that a page sends, which may send anything."""
 
-class PlayPage:
+_SEND_AND_CLEAR: Final = """(event) => {
+    if (event.isComposing) return;  // this Enter ends the input of kanji
+    emit(event.target.value);
+    event.target.value = "";
+    event.target.dispatchEvent(new Event("input"));
+}"""
+"""Sends what was typed. The server would empty the field too late, with the next move in it."""
+
+
+class PlayPage(RoomPage[GameRoom]):
     """One browser's view of a game room."""
 
     def __init__(self, room: GameRoom, lobby: Lobby, *, lettering: Lettering) -> None:
-        self._room = room
-        self._lobby = lobby
+        super().__init__(room, lobby)
         self._look = Look.of_visitor(lettering)
         self._flip = room.session.people == {Color.WHITE}
-        self._client: Client = ui.context.client
-        self._sliders: dict[tuple[Color, str], StrengthSlider] = {}
+        self._sliders: dict[tuple[str, Color, str], StrengthSlider] = {}
         self._hinted: tuple[GameSession, int] | None = None
         self._told: tuple[GameSession, int] | None = None
         self._last_second = 0
@@ -79,8 +93,6 @@ class PlayPage:
                     self._build_board()
                 with ui.element("div").classes("kp-side"):
                     self._build_side()
-        self._client.on_delete(self._leave)
-        self._client.on_connect(self._enter)
         ui.timer(_CLOCK_INTERVAL, self._update_clocks)
         self.draw()
         if ask_first:
@@ -96,7 +108,7 @@ class PlayPage:
     def _build_side(self) -> None:
         with ui.element("div").classes("k-card"):
             self._status = ui.label().classes("kp-status").props('role="status" aria-live="polite"')
-            self._announcement = ui.label().classes("kp-sr").props('aria-live="assertive"')
+            self._announcement = announcement()
             self._problem = ui.label().classes("kp-problem").props('role="alert"')
             self._build_result()
             self._restore = ui.button(tr("Back to the game before"), icon="restore")
@@ -108,13 +120,7 @@ class PlayPage:
         with ui.element("div").classes("k-card"):
             self._moves = MoveList(self._room.go_to)
             with ui.element("div").classes("kp-nav"):
-                for icon, text, command in (
-                    ("first_page", tr("First position"), "first"),
-                    ("chevron_left", tr("Previous move"), "back"),
-                    ("chevron_right", tr("Next move"), "forward"),
-                    ("last_page", tr("Last position"), "last"),
-                ):
-                    tool_button(icon, text, partial(self._command, command), command)
+                step_buttons(self._command)
                 self._play_on = ui.button(tr("Play on from here"), on_click=self._play_from_here)
                 self._play_on.props("flat dense no-caps color=primary")
         self._review = ReviewPanel(
@@ -126,7 +132,8 @@ class PlayPage:
         with ui.element("div").classes("k-card kp-row kp-slim"):
             self._typed = ui.input(placeholder=tr("Type a move: 7g7f, P-7f, 76歩"))
             self._typed.props(f'dense borderless aria-label="{tr("Type a move")}"')
-            self._typed.classes("kp-grow kp-typed").on("keydown.enter", self._play_typed)
+            self._typed.classes("kp-grow kp-typed")
+            self._typed.on("keydown.enter", self._play_typed, js_handler=_SEND_AND_CLEAR)
 
     def _build_result(self) -> None:
         """Add what can be done after a game."""
@@ -160,6 +167,7 @@ class PlayPage:
                 (tr("Analyse this game"), self._analyse, "analyse"),
                 (tr("Your games …"), self._show_games, "games"),
                 (tr("Open a game: KIF, CSA, SFEN …"), self._open, "open"),
+                (tr("Mate problems"), partial(ui.navigate.to, PROBLEMS_ADDRESS), "problems"),
             ):
                 ui.menu_item(text, act).props(f'role=menuitem data-tool="{name}"')
             for kind in FORMATS:
@@ -195,7 +203,7 @@ class PlayPage:
             session.moves(self._look.lettering),
             cursor=session.cursor,
             first=session.game.start.turn,
-            end="" if session.end is None else end_text(session.end),
+            end="" if session.end is None else end_text(session.end, session.game.start),
         )
         black = None if analysis is None else analysis.chances(Color.BLACK)
         has_value = room.analyst is not None and room.shows_analysis
@@ -203,7 +211,7 @@ class PlayPage:
         self._review.show(black, candidates, self._look)
         self._status.text = status_text(room)
         problems = [text for text in (room.problem, room.save_problem) if text]
-        self._problem.text = " ".join(tr(text) for text in problems)
+        self._problem.text = " ".join(error_text(KeiseiError(text)) for text in problems)
         self._problem.visible = bool(problems)
         self._announce()
         self._draw_tools()
@@ -230,11 +238,9 @@ class PlayPage:
         told, self._told = self._told, (session, session.length)
         if told is None or told[0] is not session or session.length != told[1] + 1:
             return
-        moves, replay = session.game.moves, Replay(session.game.start)
-        for move in moves[:-1]:
-            replay.play(move)
-        if replay.turn not in session.people:
-            self._announcement.text = spoken_move(replay, moves[-1])
+        if session.turn.opponent not in session.people:
+            game = session.game
+            self._announcement.text = spoken_last_move(game.start, game.moves)
 
     def _draw_tools(self) -> None:
         room, session = self._room, self._room.session
@@ -258,19 +264,20 @@ class PlayPage:
         They are made again for other players only: a slider keeps the focus while it is moved.
         """
         players = self._room.setup.players
-        wanted = {(color, player.key): player.level for color, player in players.items()
-                  if player.key is not None}  # fmt: skip
+        start = self._room.session.game.start
+        wanted = {(side_text(color, start), color, player.key): player.level
+                  for color, player in players.items() if player.key is not None}  # fmt: skip
         if list(wanted) != list(self._sliders):
             self._strengths.clear()
             self._sliders = {}
             with self._strengths:
                 ui.label(tr("Strength")).classes("kp-heading")
-                for (color, key), level in wanted.items():
-                    self._sliders[color, key] = StrengthSlider(
+                for (title, color, key), level in wanted.items():
+                    self._sliders[title, color, key] = StrengthSlider(
                         self._room.entry(key),
                         level,
                         partial(self._change_strength, color, key),
-                        title=side_text(color),
+                        title=title,
                     )
         for place, slider in self._sliders.items():
             slider.show(wanted[place])
@@ -295,13 +302,8 @@ class PlayPage:
             return False
         return True
 
-    def _warn(self, error: KeiseiError) -> None:
-        with self._client:
-            toast(error_text(error))
-
-    def _play_typed(self) -> None:
-        typed, self._typed.value = str(self._typed.value or "").strip(), ""
-        if typed:
+    def _play_typed(self, event: GenericEventArguments) -> None:
+        if typed := str(event.args)[:_MAX_TYPED].strip():
             self._try(lambda: self._room.move(typed))
 
     def _command(self, name: str) -> None:
@@ -394,11 +396,11 @@ class PlayPage:
         def show(session: GameSession) -> bool:
             return self._try(lambda: self._room.open(session))
 
-        open_dialog(show, read_session)
+        open_dialog(show, GameSession.from_record)
 
     def _show_games(self) -> None:
         def reopen(game: SavedGame) -> bool:
-            is_open = self._try(lambda: self._room.reopen(game, self._lobby))
+            is_open = self._try(lambda: self._room.reopen(game, self._rooms))
             self._flip = self._room.session.people == {Color.WHITE}
             self.draw()
             return is_open
@@ -417,7 +419,7 @@ class PlayPage:
 
         self._try(send)
 
-    # ---- connecting ----
+    # ---- clocks ----
 
     def _update_clocks(self) -> None:
         self._room.check_clock()
@@ -437,31 +439,3 @@ class PlayPage:
         if seconds != self._last_second and 0 < seconds <= _LAST_SECONDS:
             self._board.play_sound("clock")
         self._last_second = seconds
-
-    def _enter(self) -> None:
-        """Attach the page to its room when the browser connects, or connects again.
-
-        Not earlier: a request for the page alone may come from something other than a browser, or
-        from a page of another site, and must not make a player load.
-        """
-        if self._status.is_deleted:  # it was refused before
-            return
-        try:
-            self._lobby.enter(self._room, self.draw)
-        except KeiseiError as error:
-            self._refuse(error_text(error))
-            return
-        self.draw()
-        # A page that is reloaded finds its game by this address.
-        self._client.run_javascript(
-            f"history.replaceState(history.state, '', '?room={self._room.id}')"
-        )
-
-    def _refuse(self, reason: str) -> None:
-        """Show why there is no game instead of the game."""
-        self._client.content.clear()
-        with self._client.content, frame(""), ui.element("div").classes("k-card"):
-            ui.label(reason).props('role="alert"')
-
-    async def _leave(self) -> None:
-        await self._room.detach(self.draw)

@@ -19,12 +19,15 @@ from keisei.shogi.notation.sfen import parse_sfen
 from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import SQUARE_NAMES, Color, Move
 from keisei.web.languages import mark, tr, trn
-from keisei.web.play.board import BoardView, add_pieces
+from keisei.web.play.board import BoardView, add_pieces, announcement, step_buttons
 from keisei.web.play.error_wording import error_text
 from keisei.web.play.look import Look
-from keisei.web.play.wording import PIECES, square_text
+from keisei.web.play.wording import PIECES, spoken_last_move, square_text
 from keisei.web.server import serve
 from keisei.web.theme import add_style, frame
+
+_MAX_DIGITS: Final = 6
+"""Digits of a problem's number in an address, at most."""
 
 _ANSWERS: Final = {
     "right": mark("Right. Go on."),
@@ -90,7 +93,11 @@ class ProblemsPage:
         """Whether a thread reads or changes the session's game."""
 
         self._arrows: list[tuple[str, float]] = []
-        is_valid = number.isdecimal() and len(number) < 7 and 1 <= int(number) <= len(problems)
+        self._is_given_up = False
+        """Whether the solution is shown, and can be stepped through."""
+
+        is_number = number.isdecimal() and len(number) <= _MAX_DIGITS
+        is_valid = is_number and 1 <= int(number) <= len(problems)
         self._index = int(number) - 1 if is_valid else 0
         self._session = ProblemSession(problems[self._index])
         add_style("play.css")
@@ -109,10 +116,13 @@ class ProblemsPage:
             self._title.style("font-size: 18px; line-height: 1.4; margin: 0")
             self._status = ui.label("").props('role="status" aria-live="polite"')
             self._status.style("min-height: 2.6em; margin: 6px 0").mark("answer")
-            with ui.element("div").style("display: flex; flex-wrap: wrap; gap: 6px"):
+            self._announcement = announcement()
+            with ui.element("div").classes("kp-buttons"):
                 self._button("lightbulb", tr("Hint"), self._hint)
                 self._button("replay", tr("Start again"), self._restart)
                 self._button("visibility", tr("Solution"), self._solution)
+            with ui.element("div").classes("kp-nav") as self._navigation:
+                step_buttons(self._command)
         with ui.element("div").classes("k-card"):
             lengths = {
                 problem.plies: tr("Mate in {plies} plies", plies=problem.plies)
@@ -120,21 +130,21 @@ class ProblemsPage:
             }
             self._length = ui.select(lengths, label=tr("Length"), on_change=self._choose_length)
             self._length.props("outlined dense options-dense behavior=menu").mark("length")
-            with ui.element("div").style("display: flex; gap: 6px; margin-top: 8px"):
+            with ui.element("div").classes("kp-buttons").style("margin-top: 8px"):
                 self._button("chevron_left", tr("Previous problem"), partial(self._step, -1))
                 self._button("chevron_right", tr("Next problem"), partial(self._step, 1))
             self._count = ui.label("").classes("k-soft").style("margin-top: 8px")
 
     def _button(self, icon: str, text: str, act: Any) -> None:
         button = ui.button(text, icon=icon, on_click=act)
-        button.props("flat no-caps color=primary").style("min-height: 44px")
+        button.props('flat no-caps no-wrap color=primary padding="4px 8px"')
 
     # ---- choosing ----
 
     def _open(self, index: int) -> None:
         self._index = index % len(self._problems)
         self._session = ProblemSession(self._problems[self._index])
-        self._arrows = []
+        self._arrows, self._is_given_up = [], False
         side = tr("Black") if self._session.game.turn is Color.BLACK else tr("White")
         self._status.text = tr("{side} mates. Every move gives check.", side=side)
         if self._length.value != self._session.problem.plies:
@@ -146,17 +156,18 @@ class ProblemsPage:
         self._open(self._index + by)
 
     def _choose_length(self, event: events.ValueChangeEventArguments[Any]) -> None:
-        if event.value != self._session.problem.plies:
-            lengths = [problem.plies for problem in self._problems]
-            self._open(lengths.index(int(event.value)))
+        lengths = [problem.plies for problem in self._problems]
+        if event.value in lengths and event.value != self._session.problem.plies:
+            self._open(lengths.index(event.value))
 
     def _restart(self) -> None:
         self._open(self._index)
+        self._board.refuse()  # a first move that has no answer yet
 
     # ---- solving ----
 
     def _move(self, usi: str) -> None:
-        if self._is_busy or self._session.is_solved:
+        if self._is_busy or self._is_over:
             self._board.refuse()
             return
         self._is_busy = True
@@ -180,13 +191,15 @@ class ProblemsPage:
         if answer == "solved":
             self._solved.add(self._index)
             self._board.play_sound("end")
-        elif answer != "right":
+        elif answer == "right":
+            self._announce()
+        else:
             self._board.refuse()
         self._draw()
 
     async def _hint(self) -> None:
         """Point out the piece to move, then the move."""
-        if self._is_busy:
+        if self._is_busy or self._is_over:
             return
         session, self._is_busy = self._session, True
         try:
@@ -207,17 +220,37 @@ class ProblemsPage:
         """Play the rest of the solution on the board."""
         if self._is_busy:
             return
-        self._session.restart()
-        for move in self._session.problem.solution:
-            self._session.game.push(move)
+        self._is_given_up = True
         self._session.hints += 1
         self._status.text = solution_text(self._session.problem, self._look.lettering)
         self._arrows = []
-        self._draw()
+        self._step_to(self._session.problem.plies)
 
     def _command(self, name: str) -> None:
-        if name in ("back", "first"):
+        plies, ply = self._session.problem.plies, len(self._session.game.moves)
+        steps = {"first": 0, "back": ply - 1, "forward": ply + 1, "last": plies}
+        if self._is_given_up and name in steps:
+            self._step_to(max(0, min(steps[name], plies)))
+            self._announce()
+        elif name in ("first", "back"):
             self._restart()
+
+    def _step_to(self, ply: int) -> None:
+        """Show the position after some moves of the solution."""
+        self._session.restart()
+        for move in self._session.problem.solution[:ply]:
+            self._session.game.push(move)
+        self._draw()
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether there is nothing to solve any more."""
+        return self._session.is_solved or self._is_given_up
+
+    def _announce(self) -> None:
+        """Tell screen readers the move that has led to the position on the board."""
+        game = self._session.game
+        self._announcement.text = spoken_last_move(game.start, game.moves) if game.moves else ""
 
     def _draw(self) -> None:
         session = self._session
@@ -228,10 +261,11 @@ class ProblemsPage:
             "Problem {number} of {total}", number=self._index + 1, total=len(self._problems)
         )
         solved = trn("{number} solved", "{number} solved", len(self._solved))
-        self._count.text = f"{position}, {solved}"
+        self._count.text = tr(", ").join([position, solved])
+        self._navigation.visible = self._is_given_up
         self._board.show(
             session.game,
-            legal=not session.is_solved,
+            legal=not self._is_over,
             flip=problem.attacker is Color.WHITE,
             look=self._look,
             arrows=self._arrows,

@@ -1,15 +1,22 @@
 """Words of the page with the board, in its language: players, moves, results."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from keisei.errors import KeiseiError
-from keisei.evaluation.level_ratings import beaten_bot, level_rating
+from keisei.evaluation.level_ratings import (
+    beaten_bot,
+    highest_rating,
+    level_bound,
+    level_rating,
+)
 from keisei.play.saved_games import SavedGame
 from keisei.play.session import End, GameSession
 from keisei.shogi.notation import headers as header
+from keisei.shogi.notation.japanese import handicap_name
 from keisei.shogi.notation.record import Replay
-from keisei.shogi.types import RANK_LETTERS, SQUARE_NAMES, Color, Move, PieceKind
+from keisei.shogi.types import RANK_LETTERS, SQUARE_NAMES, Color, Diagram, Move, PieceKind
 from keisei.web.languages import mark, tr, trn
 from keisei.web.play.catalogue import (
     BOTS,
@@ -42,9 +49,20 @@ RANKS: Final = mark("abcdefghi")
 """The ranks in a square's name, from the top."""
 
 
-def side_text(color: Color) -> str:
-    """Return the name of a side."""
+_HANDICAP_SIDES: Final = mark("Black/White")
+"""The sides of a handicap game: 下手 and 上手 in Japanese, where 先手 would be who moves first."""
+
+
+def side_text(color: Color, start: Diagram | None = None) -> str:
+    """Return the name of a side; `start`: in a game that begins with this position."""
+    if start is not None and handicap_name(start) not in (None, "平手"):
+        return tr(_HANDICAP_SIDES).split("/")[color]
     return tr("Black") if color is Color.BLACK else tr("White")
+
+
+def side_texts(start: Diagram) -> list[str]:
+    """Return the names of both sides in a game that begins with this position."""
+    return [side_text(color, start) for color in Color]
 
 
 def square_text(name: str) -> str:
@@ -69,11 +87,19 @@ def board_texts() -> dict[str, Any]:
     }
 
 
-def spoken_move(replay: Replay, move: Move) -> str:
-    """Return a move in words, for screen readers; `replay` is at the position before it."""
+def spoken_last_move(start: Diagram, moves: Sequence[Move]) -> str:
+    """Return the last of the moves from a position in words, for screen readers."""
+    replay = Replay(start)
+    for move in moves[:-1]:
+        replay.play(move)
+    return spoken_move(start, replay, moves[-1])
+
+
+def spoken_move(start: Diagram, replay: Replay, move: Move) -> str:
+    """Return a move in words, for screen readers; `replay`, from `start`, is just before it."""
     piece = replay.moving_piece(move)
     values = {
-        "side": side_text(piece.color),
+        "side": side_text(piece.color, start),
         "piece": tr(PIECES[piece.kind]),
         "square": square_text(SQUARE_NAMES[move.to_square]),
     }
@@ -102,23 +128,60 @@ def stop_text(stop: StrengthStop) -> str:
     return tr("level {number}", number=stop.level) if stop.level else tr(stop.label)
 
 
+_OF_GAMES: Final = 10
+"""Games of which a player is said to win so many."""
+
+
 def strength_text(entry: CatalogueEntry, stop: StrengthStop) -> str:
     """Return how strong a player is at a stop: rating, and which bot it beats, where known."""
-    rating = level_rating(stop.level) if entry.spec == BUILTIN_ENTRY.spec else None
-    if rating is None:
-        strongest = stop.level == len(entry.levels) and entry.is_network
-        return tr("all that the network has") if strongest else ""
+    is_builtin = entry.spec == BUILTIN_ENTRY.spec
+    if is_builtin and (rating := level_rating(stop.level)) is not None:
+        return _rated_text(rating)
+    if is_builtin and (bound := level_bound(stop.level)) is not None:
+        return _bound_text(bound)
+    if stop.level != len(entry.levels) or not entry.is_network:
+        return ""
+    return _unrated_text(highest_rating() if is_builtin else None)
+
+
+def _rated_text(rating: int) -> str:
+    """Return a rating and what it beats."""
     bot = beaten_bot(rating)
     if bot is None:
         return tr("Elo {rating}", rating=rating)
-    name = next(tr(known.label) for known in BOTS if known.spec == bot.spec)
-    wins = round(10 * bot.expected)
-    if wins == 10:
+    name = _bot_name(bot.spec)
+    wins = round(_OF_GAMES * bot.expected)
+    if wins == _OF_GAMES:
         return tr("Elo {rating}: nearly always beats the bot “{bot}”", rating=rating, bot=name)
     return tr(
         "Elo {rating}: wins {wins} of 10 games against the bot “{bot}”",
         rating=rating, wins=wins, bot=name,
     )  # fmt: skip
+
+
+def _bound_text(bound: int) -> str:
+    """Return the bound of a rating above the scale, and what it beats: all bots."""
+    return tr(
+        "above the scale: {rating} or more; nearly always beats the bot “{bot}”",
+        rating=bound, bot=tr(BOTS[-1].label),
+    )  # fmt: skip
+
+
+def _unrated_text(below: int | None) -> str:
+    """Return what is known of a highest level that has no rating; `below`: the next one's."""
+    bot = None if below is None else beaten_bot(below)
+    if bot is None:
+        return tr("all that the network has")
+    wins = min(round(_OF_GAMES * bot.expected), _OF_GAMES - 1)
+    return tr(
+        "all that the network has, above Elo {rating}: wins {wins} or more of 10 games against "
+        "the bot “{bot}”",
+        rating=below, wins=wins, bot=_bot_name(bot.spec),
+    )  # fmt: skip
+
+
+def _bot_name(spec: str) -> str:
+    return next(tr(known.label) for known in BOTS if known.spec == spec)
 
 
 def player_text(room: GameRoom, color: Color) -> str:
@@ -136,7 +199,9 @@ def choice_text(room: GameRoom, player: PlayerChoice, color: Color, known: str) 
     if not entry.levels:
         return entry_text(entry)
     stop = entry.level(player.level)
-    return f"{entry_text(entry)} ({stop_text(stop)})" if entry.spec else stop_text(stop)
+    if not entry.spec:
+        return stop_text(stop)
+    return tr("{name} ({details})", name=entry_text(entry), details=stop_text(stop))
 
 
 def game_text(room: GameRoom, game: SavedGame) -> str:
@@ -150,15 +215,16 @@ def game_text(room: GameRoom, game: SavedGame) -> str:
     if record.result is None:
         result = tr("not over")
     else:
-        result = end_text(End(record.result.ending, record.winner))
-    return f"{game.began:%Y-%m-%d %H:%M}  {' – '.join(names)}, {count}, {result}"
+        result = end_text(End(record.result.ending, record.winner), record.start)
+    players = tr("{black} – {white}", black=names[0], white=names[1])
+    return f"{game.began:%Y-%m-%d %H:%M}  {tr(', ').join([players, count, result])}"
 
 
-def end_text(end: End) -> str:
-    """Return how a game ended."""
+def end_text(end: End, start: Diagram) -> str:
+    """Return how a game that began with a position ended."""
     reason = tr(end.reason)
     if end.winner is not None:
-        return tr("{side} wins: {reason}.", side=side_text(end.winner), reason=reason)
+        return tr("{side} wins: {reason}.", side=side_text(end.winner, start), reason=reason)
     if end.is_draw:
         return tr("A draw: {reason}.", reason=reason)
     return tr("Broken off: {reason}.", reason=reason)
@@ -168,7 +234,7 @@ def result_text(session: GameSession) -> str:
     """Return how a game ended, as "You win" or "You lose" if one person played it."""
     assert session.end is not None
     if len(session.people) != 1 or session.end.winner is None:
-        return end_text(session.end)
+        return end_text(session.end, session.game.start)
     (mine,) = session.people
     reason = tr(session.end.reason)
     if session.end.winner is mine:
@@ -185,7 +251,7 @@ def status_text(room: GameRoom) -> str:
         return tr("Paused.")
     if not session.is_persons_turn:
         return tr("{player} is thinking …", player=player_text(room, session.turn))
-    side = side_text(session.turn)
+    side = side_text(session.turn, session.game.start)
     if len(session.people) == 1:
         text = tr("Your move, {side}.", side=side)
     else:

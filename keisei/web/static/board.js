@@ -6,9 +6,11 @@
 const CELL_W = 60, CELL_H = 66, RIM = 30, GRID_W = 9 * CELL_W, GRID_H = 9 * CELL_H;
 const BOARD_W = GRID_W + 2 * RIM, BOARD_H = GRID_H + 2 * RIM;
 const STAND_W = 140, STAND_H = 310, GAP = 14, SLOT_W = 64, SLOT_H = 74, ROW_H = 84;
+const HELD_W = 58, HELD_H = 70, WIDE_HELD = 80; // a kind of piece in hand: beside the board, and above or below it
 const DRAG_FROM = 6; // pixels: a shorter movement is a click
 const HAND = ["R", "B", "G", "S", "N", "L", "P"]; // strongest first
 const HAND_INDEX = { P: 0, L: 1, N: 2, S: 3, G: 4, B: 5, R: 6 };
+const KANJI = { P: "歩", L: "香", N: "桂", S: "銀", G: "金", B: "角", R: "飛" };
 const RANKS_KANJI = "一二三四五六七八九", RANKS = "abcdefghi";
 const COMMANDS = {
   ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last", ArrowUp: "first",
@@ -64,7 +66,7 @@ export default {
     </g>
     <g v-for="slot in slots" class="kb-held" :data-hand="slot.letter" :data-color="slot.color" :data-count="slot.count"
        :class="{ 'kb-own': slot.movable, 'kb-chosen': slot.chosen }" :transform="slot.place">
-      <rect x="-29" y="-35" width="58" height="70" rx="8" class="kb-slot"/>
+      <rect :x="-geometry.held.w / 2" :y="-geometry.held.h / 2" :width="geometry.held.w" :height="geometry.held.h" rx="8" class="kb-slot"/>
       <use :href="slot.href" :class="{ 'kb-lifted': slot.lifted }"/>
       <template v-if="slot.count > 1">
         <rect x="8" y="14" :width="slot.count > 9 ? 28 : 22" height="22" rx="11" class="kb-badge"/>
@@ -114,7 +116,7 @@ export default {
   </div>
   <div v-for="(side, index) in held" :key="index" class="kb-holds" role="group" :aria-label="side.label" @keydown="onBoardKey">
     <button v-for="slot in side.slots" :key="slot.letter" :aria-label="slot.label" :disabled="!slot.movable" :aria-pressed="slot.chosen"
-            :style="place(slot.x - 29, slot.y - 35, 58, 70)" @click="take(slot.letter)"></button>
+            :style="place(slot.x - geometry.held.w / 2, slot.y - geometry.held.h / 2, geometry.held.w, geometry.held.h)" @click="take(slot.letter)"></button>
   </div>
   <div v-if="choice" class="kb-holds" role="group" :aria-label="texts.choice" @keydown="onBoardKey">
     <button v-for="c in choice.options" :key="c.promote" :aria-label="c.promote ? texts.promote : texts.keep" ref="options"
@@ -137,10 +139,10 @@ export default {
       if (this.compact) {
         const stand = (y) => ({ x: 0, y, w: BOARD_W, h: ROW_H });
         return { x: 0, y: ROW_H + 12, width: BOARD_W, height: BOARD_H + 2 * ROW_H + 30,
-                 stands: [stand(0), stand(ROW_H + BOARD_H + 24)] };
+                 held: { w: WIDE_HELD, h: WIDE_HELD }, stands: [stand(0), stand(ROW_H + BOARD_H + 24)] };
       }
       const x = STAND_W + GAP;
-      return { x, y: 2, width: BOARD_W + 2 * x, height: BOARD_H + 10, stands: [
+      return { x, y: 2, width: BOARD_W + 2 * x, height: BOARD_H + 10, held: { w: HELD_W, h: HELD_H }, stands: [
         { x: 0, y: 2, w: STAND_W, h: STAND_H },
         { x: x + BOARD_W + GAP, y: 2 + BOARD_H - STAND_H, w: STAND_W, h: STAND_H } ] };
     },
@@ -298,6 +300,8 @@ export default {
   },
   watch: {
     state(now, before) {
+      // Also sent when something else has changed: a move that was sent still has no answer then.
+      if (JSON.stringify(now) === JSON.stringify(before)) return;
       const wasSent = this.pending !== null, step = now.ply - before.ply;
       this.pending = null;
       if (step !== 0) { this.choice = null; this.drawings = []; }
@@ -344,13 +348,18 @@ export default {
     arrow({ from, to, drop }, share) {
       const [x, y] = this.middle(to), text = `${Math.round(100 * share)}%`;
       const opacity = 0.45 + 0.4 * share;
-      if (from === null) return { x, y, share, lx: x, ly: y + 27, text: `${drop} ${text}`, wide: 60, opacity };
+      if (from === null) {
+        const piece = this.lettering === "kanji" ? KANJI[drop] : drop;
+        return { x, y, share, lx: x, ly: y + 27, text: `${piece} ${text}`, wide: 64, opacity };
+      }
       const [sx, sy] = this.middle(from);
       const length = Math.hypot(x - sx, y - sy), ux = (x - sx) / length, uy = (y - sy) / length;
       const w = 2.5 + 6.5 * share, head = 12 + 8 * share, at = (along, aside) =>
         `${(sx + ux * along - uy * aside).toFixed(1)} ${(sy + uy * along + ux * aside).toFixed(1)}`;
       const end = length - 6, neck = end - head;
       const shape = `M${at(10, w)}L${at(neck, w)}L${at(neck, w + head / 2)}L${at(end, 0)}L${at(neck, -w - head / 2)}L${at(neck, -w)}L${at(10, -w)}Z`;
+      if (length < 1.5 * CELL_H) // to the next square: the label would hide all of it
+        return { shape, lx: x, ly: y + (uy < -0.5 ? -24 : 24), text, wide: 14 + 9.5 * text.length, opacity };
       // The label is in the arrow's second half, where the arrows of one piece diverge.
       return { shape, lx: sx + ux * length * 0.62, ly: sy + uy * length * 0.62, text, wide: 14 + 9.5 * text.length, opacity };
     },
@@ -367,7 +376,7 @@ export default {
     originAt(x, y) {
       const sq = this.squareAt(x, y);
       if (sq !== null) return this.origins.has(squareName(sq)) ? squareName(sq) : null;
-      const slot = this.slots.find((s) => s.movable && Math.abs(s.x - x) < 32 && Math.abs(s.y - y) < 38);
+      const slot = this.slots.find((s) => s.movable && 2 * Math.abs(s.x - x) < this.geometry.held.w && 2 * Math.abs(s.y - y) < this.geometry.held.h);
       return slot ? `${slot.letter}*` : null;
     },
     onDown(event) {

@@ -49,16 +49,18 @@ window.keisei = (() => {
       const v = p.value;
       if (p.seriesId === "checkpoints")
         return `<div>▲ ${escape(p.name)}: ${escape(words.play)}</div>`;
+      const bound = p.data?.bound; // in words, of a rating beyond the scale
       if (p.seriesType === "scatter")
-        return `<div><b>${escape(p.name)}</b> ${Math.round(v[0])} Elo` +
-          `${faint(`${Math.round(v[2])} – ${Math.round(v[3])}`)}</div>`;
+        return `<div><b>${escape(p.name)}</b> ` + (bound ? `${escape(bound)}</div>` :
+          `${Math.round(v[0])} Elo${faint(`${Math.round(v[2])} – ${Math.round(v[3])}`)}</div>`);
       const isShare = p.value.length === 5 || (p.value.length === 2 && v[1] <= 1);
       const show = isShare ? percent : number;
       const range = v.length > 3 ? [show(v[2]), show(v[3])] : null;
       const more = range && range[0] !== range[1] ? faint(`${range[0]} – ${range[1]}`) : "";
       const games = v.length === 5 && v[4] ? faint(`${v[4]} ${escape(words.games)}`) : "";
+      const value = bound ? escape(bound) : `<b>${show(v[1])}</b>${more}`;
       return `<div><span class="d-dot" style="background:${escape(p.color)}"></span> ` +
-        `${escape(p.seriesName)} <b>${show(v[1])}</b>${more}${games}</div>`;
+        `${escape(p.seriesName)} ${value}${games}</div>`;
     });
     const whole = Math.abs(axis) >= 100 ? Math.round(axis) : Math.round(axis * 10) / 10;
     const head = Array.isArray(found)
@@ -108,23 +110,6 @@ window.keisei = (() => {
   };
   const fileName = (title, ending) =>
     `${title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "plot"}.${ending}`;
-  const quoted = (cell) => {
-    const text = String(cell ?? "");
-    // A spreadsheet would run a text that begins like a formula.
-    const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? `'${text}` : text;
-    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  const csvText = (chart, axis) => {
-    const rows = [["series", axis, "value", "low", "high", "games"]];
-    for (const series of chart.getOption().series) {
-      if (series.type === "custom" || isExtra(series.id)) continue;
-      for (const point of series.data) {
-        const value = point.value ?? point;
-        rows.push([series.name || point.name, ...value]);
-      }
-    }
-    return rows.map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
-  };
   // The picture as a file of its own: colours are written out, the card's colour is behind it.
   const svgText = (chart) => {
     const drawn = chart.getDom().querySelector("svg");
@@ -152,13 +137,11 @@ window.keisei = (() => {
     URL.revokeObjectURL(picture.src);
     return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   };
-  const save = async (id, kind, title, axis) => {
+  const save = async (id, kind, title) => {
     const chart = chartOf(id);
     if (!chart) return;
     const blob =
-      kind === "csv" ? new Blob([csvText(chart, axis)], { type: "text/csv;charset=utf-8" })
-      : kind === "svg" ? new Blob([svgText(chart)], { type: "image/svg+xml" })
-      : await pngBlob(chart);
+      kind === "svg" ? new Blob([svgText(chart)], { type: "image/svg+xml" }) : await pngBlob(chart);
     download(blob, fileName(title, kind));
   };
   return { words, when, number, percent, errorBar, errorBarAcross, tips, zoom, resetZoom, save };

@@ -1,6 +1,8 @@
 // The board on which a position is set up: a click puts the chosen piece, or moves pieces from square to square;
-// pieces can be dragged with any tool. Each square is a button, for keys and screen readers.
+// pieces can be dragged with any tool. Each square is a button, for keys and screen readers. So is each kind of piece
+// in hand: a click adds one, the right button or the tool that erases takes one away.
 const RANKS = "abcdefghi", MOVE = "move", ERASE = "erase";
+const HAND = ["R", "B", "G", "S", "N", "L", "P"], HAND_INDEX = { P: 0, L: 1, N: 2, S: 3, G: 4, B: 5, R: 6 };
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const isWhite = (symbol) => symbol !== symbol.toUpperCase();
 export default {
@@ -13,8 +15,15 @@ export default {
         <svg v-if="cell.symbol" :class="'kb-' + lettering" viewBox="-30 -33 60 66" aria-hidden="true"><use :href="href(cell.symbol)"/></svg>
       </button>
     </div>
+    <div v-for="(hand, index) in shownHands" :key="hand.side" class="kx-hand" :class="index ? 'kx-near' : 'kx-far'" role="group" :aria-label="hand.label">
+      <button v-for="held in hand.kinds" :key="held.symbol" class="kx-held" :class="{ 'kx-none': !held.number }" :data-hand="held.symbol" :aria-label="held.label"
+              :title="held.label" @click="count(held, tool === 'erase' ? -1 : 1)" @contextmenu.prevent="count(held, -1)" @keydown.delete.prevent="count(held, -1)">
+        <svg :class="'kb-' + lettering" viewBox="-30 -33 60 66" aria-hidden="true"><use :href="href(held.symbol)"/></svg>
+        <span v-if="held.number" class="kx-number" aria-hidden="true">{{ held.number }}</span>
+      </button>
+    </div>
   </div>`,
-  props: { board: Array, tool: String, flip: Boolean, lettering: String, texts: Object },
+  props: { board: Array, hands: Array, tool: String, flip: Boolean, lettering: String, texts: Object },
   data() { return { lifted: null, held: null, resting: 40 }; },
   computed: {
     cells() {
@@ -26,6 +35,13 @@ export default {
         return { sq, symbol, name, label };
       });
     },
+    shownHands() { // the far one first
+      const hands = [0, 1].map((side) => ({ side, label: fill(this.texts.hand, { side: this.texts.sides[side] }), kinds: HAND.map((letter) => {
+        const kind = HAND_INDEX[letter], number = this.hands[side][kind];
+        return { side, kind, number, symbol: side ? letter.toLowerCase() : letter, label: fill(this.texts.held, { piece: this.texts.pieces[letter], number }) };
+      }) }));
+      return this.flip ? hands : hands.reverse();
+    },
   },
   watch: { tool() { this.lifted = null; } },
   methods: {
@@ -36,6 +52,7 @@ export default {
       else if (this.lifted === null) this.lifted = this.board[sq] ? sq : null;
       else { if (this.lifted !== sq) this.$emit("carry", { from: this.lifted, to: sq }); this.lifted = null; }
     },
+    count({ side, kind }, step) { this.$emit("count", { side, kind, step }); },
     turn(sq) { this.$emit("turn", { sq }); },
     onUp(event) { // a piece is dragged with any tool
       const from = this.held, square = document.elementFromPoint(event.clientX, event.clientY)?.closest(".kx-square");

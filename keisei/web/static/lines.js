@@ -6,7 +6,7 @@ export default {
       <button class="kl-play" :aria-label="texts.play + ' ' + line.first" :title="texts.play" @click="$emit('play', index)">
         <span class="kl-score" :class="line.side">{{ line.score }}</span><span class="kl-share">{{ line.share }}</span>
       </button>
-      <span class="kl-moves"><b>{{ line.first }}</b> {{ line.rest }}</span>
+      <span class="kl-moves"><b>{{ line.first }}</b><template v-for="move in line.rest"> <span>{{ move }}</span></template></span>
       <button class="kl-keep" :aria-label="texts.keep + ' ' + line.first" :title="texts.keep" @click="$emit('keep', index)">+</button>
     </li>
   </ol>`,

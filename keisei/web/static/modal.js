@@ -10,3 +10,8 @@
     if (!isOpen && document.activeElement === document.body) before?.focus?.({ preventScroll: true });
   }).observe(document.body, { childList: true });
 })();
+
+// The options of a list that drops down are in an element that can have the focus: without a role it is none of a listbox's parts.
+new MutationObserver(() => requestAnimationFrame(() => {
+  for (const box of document.querySelectorAll("[role=listbox] .q-virtual-scroll__content:not([role])")) box.setAttribute("role", "group");
+})).observe(document.body, { childList: true });

@@ -23,6 +23,7 @@ from keisei.network.sparse.gradient import (
     Samples,
     add_gradient,
 )
+from keisei.network.sparse.row_store import NOTHING_KEPT
 from keisei.network.sparse.sparse_network import SparseNetwork
 from keisei.ppo.buffer import ExperienceBuffer
 from keisei.ppo.learner import LearnSettings, Ranks
@@ -67,6 +68,7 @@ def random_samples(
         plugins=PluginRows(
             np.zeros((number, 0), dtype=np.int32), np.zeros((number, 0, 0), dtype=np.int32)
         ),
+        kept=NOTHING_KEPT,
     )
     targets = Targets(
         torch.from_numpy(legal_indices),

@@ -6,11 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -19,15 +24,23 @@ import torch
 from keisei.config_schema import AppConfig
 from keisei.errors import KeiseiError
 from keisei.network.model_factory import make_network
-from keisei.network.predictor import Network
+from keisei.network.predictor import Network, Weights
 from keisei.network.towers.torch_predictor import TorchPredictor
 from keisei.ppo.buffer import Experience
 from keisei.ppo.learner import Ranks
 from keisei.selfplay.rollout import RolloutStats
 from keisei.selfplay.source import SelfPlay, WorkersFailedError
+from keisei.selfplay.workers import process_pool
 from keisei.selfplay.workers import worker as worker_module
 from keisei.selfplay.workers.inference_server import uses_inference_server
-from keisei.selfplay.workers.messages import Command, CommandKind, WorkerCommunicator
+from keisei.selfplay.workers.messages import (
+    Chunk,
+    Command,
+    CommandKind,
+    Failure,
+    SlotRing,
+    WorkerCommunicator,
+)
 from keisei.selfplay.workers.model_sync import ModelSynchronizer
 from keisei.selfplay.workers.process_pool import ParallelSelfPlay
 from keisei.selfplay.workers.worker import (
@@ -94,7 +107,8 @@ class Running:
         progress: list[int] = []
         stats = self.play.collect(experience, SectionTimer(), on_progress=progress.append)
         assert stats.plies == len(experience)
-        assert set(progress) <= {0, len(experience) // 2}, "of two workers"
+        shares = len(self.play._workers)
+        assert set(progress) <= {len(experience) * ready // shares for ready in range(shares)}
         self.seen += fingerprints(experience)
         return experience, stats
 
@@ -109,13 +123,14 @@ class Running:
         os.kill(process.pid, number)
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    """Two workers for many tests, as it takes seconds to start them."""
+@pytest.fixture(scope="module", params=["resnet", "sparse"])
+def running(request: pytest.FixtureRequest) -> Iterator[Running]:
+    """Two workers of each family for many tests, as it takes seconds to start them."""
     blocks = shared_blocks()
     config = config_with(
-        "parallel.max_lag=1", "parallel.max_failures=2", "parallel.hang_seconds=20"
-    )
+        f"model.type={request.param}", "parallel.max_lag=1", "parallel.max_failures=2",
+        "parallel.hang_seconds=20",
+    )  # fmt: skip
     with ParallelSelfPlay(config, workers=2) as play:
         started = Running(config, play)
         yield started
@@ -133,12 +148,6 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) ->
 
 def test_workers_play_the_same_games_as_one_process(running: Running) -> None:
     require_same_games(running)
-
-
-def test_workers_with_a_sparse_network_play_the_same_games_too() -> None:
-    config = config_with("model.type=sparse")
-    with ParallelSelfPlay(config, workers=2) as play:
-        require_same_games(Running(config, play))
 
 
 def test_workers_search_as_one_process_does() -> None:
@@ -221,14 +230,20 @@ def test_collecting_stands_still_while_paused(running: Running) -> None:
     running.update()
 
 
-def test_reset_abandons_the_games(running: Running) -> None:
-    before = running.play.abandoned_games
-    running.update()
-    running.play.reset()
-    assert running.play.abandoned_games == before + 8
-    running.update()  # may have been played before the command was received
-    experience, _ = running.update()
-    assert experience.packed[0].ply.max() <= 2 * 30 + running.config.env.opening_plies
+def test_reset_abandons_the_games() -> None:
+    """Games that no limit ends: without a reset their plies would only grow."""
+    config = config_with("model.type=sparse", "env.ply_limit=4096", "selfplay.mate_plies=0")
+    with ParallelSelfPlay(config, workers=1) as play:
+        running = Running(config, play)
+        for _ in range(3):
+            experience, _ = running.update()
+        assert experience.packed.ply.max() > 60
+        before = play.abandoned_games
+        play.reset()
+        assert play.abandoned_games == before + 8
+        running.update()  # may have been played before the command was received
+        experience, _ = running.update()
+        assert experience.packed.ply.max() < 60
 
 
 @posix_only
@@ -266,10 +281,12 @@ def test_a_worker_that_hangs_is_replaced(
 @posix_only
 def test_twenty_kills_in_one_run(running: Running) -> None:
     failures = running.play.failures
-    for _ in range(20):
+    for kill in range(20):
         running.publish()
         running.send_signal(signal.SIGKILL)
-        running.collect()
+        running.collect()  # may have been played before
+        while running.play.failures == failures + kill:
+            running.update()
     assert running.play.failures == failures + 20
 
 
@@ -347,6 +364,24 @@ def test_too_little_shared_memory_is_noticed_before_it_is_used(
     assert shared_blocks() == blocks
 
 
+def test_workers_map_the_files_that_take_the_place_of_too_little_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("keisei.shared_memory._reserve", refuse)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    config = config_with("model.type=sparse", "parallel.max_failures=0")
+    with ParallelSelfPlay(config, workers=1) as play:
+        running = Running(config, play)
+        running.update()
+        assert len([*tmp_path.iterdir()]) == 2, "the ring and the weights"
+    assert caplog.text.count(f"A file in {tmp_path} takes its place") == 2
+    assert sum(running.seen.values()) == 8
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_worker_that_starts_in_the_middle_of_a_run_has_the_snapshots(family: str) -> None:
     config = config_with(family, "selfplay.pool_share=0.5", "selfplay.pool_interval=4")
     network = network_of(config)
@@ -371,9 +406,28 @@ def test_a_worker_that_starts_in_the_middle_of_a_run_has_the_snapshots(family: s
         assert not without_pool._pool_snapshots.weights, "no game needs them"
 
 
-def test_heartbeats_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "HEARTBEAT_INTERVAL", -1.0)
-    config = config_with()
+class WorkerHere(NamedTuple):
+    """The worker's side in this process, and the learner's end of its pipe."""
+
+    process: WorkerProcess
+    pipe: Connection
+    weights_buffer: ModelSynchronizer
+    network: Network
+
+    def send(self, kind: CommandKind, argument: int = 0) -> None:
+        self.pipe.send(Command(kind, argument))
+
+    def received(self) -> list[object]:
+        """Return the messages that have arrived."""
+        messages: list[object] = []
+        while self.pipe.poll():
+            messages.append(self.pipe.recv())
+        return messages
+
+
+@pytest.fixture
+def worker_here() -> Iterator[WorkerHere]:
+    config = config_with("model.type=sparse")
     network = network_of(config)
     ours, other = multiprocessing.Pipe()
     with ModelSynchronizer(network.weights()) as weights_buffer:
@@ -381,25 +435,155 @@ def test_heartbeats_do_not_fill_the_pipe(monkeypatch: pytest.MonkeyPatch) -> Non
         ring = play.new_ring()
         games = play._shares.next_plan(PoolSnapshots((), 0))
         plan = ProcessPlan(0, games, 0, 1, weights_buffer.name, ring.plan([0]))
-        with WorkerCommunicator(other, ring) as link:
+        with WorkerCommunicator(other, ring, deque([0, 1])) as link:
             process = WorkerProcess(plan, SelfPlayWorker(games), link)
-
-            def heartbeats() -> int:
-                for _ in range(100):
-                    process._before_ply()
-                count = 0
-                while ours.poll():
-                    ours.recv()
-                    count += 1
-                return count
-
-            assert heartbeats() == MAX_UNACKNOWLEDGED
-            assert heartbeats() == 0, "the learner is busy"
-            ours.send(Command(CommandKind.ACKNOWLEDGE))
-            assert heartbeats() == MAX_UNACKNOWLEDGED
+            yield WorkerHere(process, ours, weights_buffer, network)
             process._weights_buffer.close()
     ours.close()
     other.close()
+
+
+def test_heartbeats_do_not_fill_the_pipe(
+    worker_here: WorkerHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "HEARTBEAT_INTERVAL", -1.0)
+
+    def heartbeats() -> int:
+        for _ in range(100):
+            worker_here.process._before_ply()
+        return len(worker_here.received())
+
+    assert heartbeats() == MAX_UNACKNOWLEDGED
+    assert heartbeats() == 0, "the learner is busy"
+    worker_here.send(CommandKind.ACKNOWLEDGE)
+    assert heartbeats() == MAX_UNACKNOWLEDGED
+
+
+def test_only_the_newest_of_several_waiting_weights_are_applied(
+    worker_here: WorkerHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = {name: array.copy() for name, array in worker_here.network.weights().items()}
+    for version in range(4):
+        changed = {name: array + version for name, array in weights.items()}
+        worker_here.weights_buffer.publish(changed, version)
+        worker_here.send(CommandKind.WEIGHTS, version)
+    worker = worker_here.process._worker
+    applied: list[int] = []
+    load = worker.load_weights
+
+    def load_weights(weights: Weights, version: int) -> None:
+        applied.append(version)
+        load(weights, version)
+
+    monkeypatch.setattr(worker, "load_weights", load_weights)
+    worker_here.process._play_chunk(SectionTimer())
+    assert applied == [3]
+    for name, array in worker.network.weights().items():
+        assert np.array_equal(array, weights[name] + 3), name
+    (chunk,) = (message for message in worker_here.received() if isinstance(message, Chunk))
+    assert chunk.version == 3, "what was played with"
+
+
+@pytest.mark.parametrize("is_paused", [False, True], ids=["waiting for weights", "paused"])
+def test_a_worker_that_plays_nothing_stops_at_once(
+    worker_here: WorkerHere, is_paused: bool
+) -> None:
+    if is_paused:
+        worker_here.send(CommandKind.PAUSE)
+        worker_here.weights_buffer.publish(worker_here.network.weights(), 0)
+        worker_here.send(CommandKind.WEIGHTS, 0)
+        worker_here.send(CommandKind.RESET)
+    thread = threading.Thread(target=worker_here.process.run)
+    thread.start()
+    time.sleep(0.3)
+    assert thread.is_alive()
+    worker_here.send(CommandKind.STOP)
+    thread.join(20.0)
+    assert not thread.is_alive()
+    assert not any(isinstance(message, Chunk) for message in worker_here.received())
+
+
+def test_a_worker_that_is_paused_begins_new_games_at_once(worker_here: WorkerHere) -> None:
+    process = worker_here.process
+    worker_here.weights_buffer.publish(worker_here.network.weights(), 0)
+    worker_here.send(CommandKind.WEIGHTS, 0)
+    process._play_chunk(SectionTimer())
+    plies = process._worker._selfplay.env.packed["ply"]
+    assert plies.any(), "games are in progress"
+    worker_here.send(CommandKind.PAUSE)
+    worker_here.send(CommandKind.RESET)
+    worker_here.received()
+    messages: list[object] = []
+
+    def received_chunks() -> list[Chunk]:
+        messages.extend(worker_here.received())
+        return [message for message in messages if isinstance(message, Chunk)]
+
+    thread = threading.Thread(target=process.run)
+    thread.start()
+    try:
+        wait_for(lambda: not plies.any(), "reset while paused")
+        time.sleep(0.2)
+        assert not plies.any(), "nothing is played before it is resumed"
+        assert not received_chunks()
+        worker_here.send(CommandKind.RESUME)
+        wait_for(lambda: bool(received_chunks()), "chunk of the new games")
+    finally:
+        worker_here.send(CommandKind.STOP)
+        thread.join(20.0)
+    assert not thread.is_alive()
+    (chunk,) = received_chunks()
+    played = process._link.ring[chunk.slot].packed.ply
+    assert not played[0].any(), "plies begin at 0"
+    assert (played[1] == 1).all()
+
+
+@lists_shared_memory
+def test_a_communicator_is_a_context_that_frees_its_memory_after_an_error_too() -> None:
+    before = shared_blocks()
+    pipe, other = multiprocessing.Pipe()
+    with (
+        suppress(ZeroDivisionError),
+        WorkerCommunicator(pipe, SlotRing(plies=2, games=2, slots=1)) as link,
+    ):
+        assert len(shared_blocks() - before) == 1
+        link.send(Failure("reason"))
+        raise ZeroDivisionError
+    assert shared_blocks() == before
+    assert other.recv() == Failure("reason")
+    pipe.close()
+    other.close()
+
+
+def test_a_worker_that_is_silent_for_too_long_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The learner's side alone; see above for a process that hangs."""
+    started: list[int] = []
+
+    def start(worker: process_pool._Worker, first_chunk: int) -> None:
+        started.append(worker.number)
+        worker.pipe, _ = pipes[worker.number]
+        worker.is_up = True
+        worker.last_message = time.monotonic()
+
+    monkeypatch.setattr(process_pool._Worker, "start", start)
+    monkeypatch.setattr(process_pool, "POLL_INTERVAL", 0.01)
+    pipes = [multiprocessing.Pipe() for _ in range(2)]
+    config = config_with("parallel.hang_seconds=60")
+    with ParallelSelfPlay(config, workers=2) as play:
+        play.sync_weights(network_of(config), 0)
+        play._receive()
+        assert started == [0, 1]
+        play._workers[1].last_message -= 61.0
+        play._receive()
+        assert started == [0, 1, 1]
+        assert (play.failures, play.abandoned_games) == (1, 4)
+        assert "worker 1 failed and is replaced: no heartbeat for 61 s" in caplog.text
+        commands = [pipes[1][1].recv() for _ in range(2)]
+        assert commands == [Command(CommandKind.WEIGHTS, 0)] * 2, "it has the newest weights again"
+    for _, other in pipes:
+        other.close()
 
 
 def test_games_must_be_divided_evenly() -> None:

@@ -4,13 +4,10 @@ The cluster is a real one as far as Ray is concerned: each of its nodes has proc
 """
 
 import os
-import secrets
 import signal
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,76 +20,24 @@ from keisei.errors import KeiseiError
 from keisei.network.model_factory import make_network
 from keisei.network.predictor import Network
 from keisei.ppo.buffer import Experience
-from keisei.selfplay.rollout import RolloutStats
+from keisei.selfplay.rollout import RolloutStats, WorkerStats
 from keisei.selfplay.source import GameSource, SelfPlay, WorkersFailedError
 from keisei.selfplay.workers import ray_pool
-from keisei.selfplay.workers.ray_pool import RaySelfPlay, import_ray
+from keisei.selfplay.workers.ray_actor import ActorStatus, WeightsMessage
+from keisei.selfplay.workers.ray_pool import CONTROL, RaySelfPlay
+from keisei.selfplay.workers.worker import GamesPlan
 from keisei.timing import SectionTimer
+from tests.ray_nodes import Nodes, children, ray_cluster
 from tests.tiny import tiny_config, tiny_trainer
 
 pytestmark = pytest.mark.slow
-PROCESSES = Path("/proc")
-STORE = {"object_store_memory": 80 << 20}
 ROLLOUT_PLIES = 30
-
-
-class Nodes:
-    """A cluster on this machine, whose nodes have one CPU each."""
-
-    def __init__(self) -> None:
-        from ray.cluster_utils import Cluster
-
-        self._cluster: Any = Cluster(
-            initialize_head=True,
-            head_node_args={"num_cpus": 1, "include_dashboard": False, **STORE},
-        )
-        self.address = str(self._cluster.address)
-        self._others: list[Any] = []
-
-    def have(self, number: int) -> None:
-        """Add or kill nodes until there are `number`, the head included."""
-        while 1 + len(self._others) < number:
-            self._others.append(self._cluster.add_node(num_cpus=1, **STORE))
-        while 1 + len(self._others) > number:
-            self.kill_one()
-        self._cluster.wait_for_nodes()
-
-    def kill_one(self) -> None:
-        """Kill a node with all its processes, without notifying the cluster."""
-        self._cluster.remove_node(self._others.pop(), allow_graceful=False)
-
-    def shutdown(self) -> None:
-        self._cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    pytest.importorskip("ray", reason="Ray is an extra")
-    if sys.platform != "linux":
-        pytest.skip("elsewhere Ray has no clusters of several nodes on one machine")
-    before = children()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else Ray writes one to the home
-        import_ray()
-        cluster = Nodes()
+    with ray_cluster() as cluster:
         yield cluster
-        cluster.shutdown()
-    assert children() == before
-
-
-def children() -> set[int]:
-    """Return the processes that this one has started, where the system lists them."""
-    if not PROCESSES.is_dir():
-        return set()
-    found = set()
-    for path in PROCESSES.glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        if int(fields[1]) == os.getpid() and fields[0] != "Z":
-            found.add(int(path.parent.name))
-    return found
 
 
 def config_for(nodes: Nodes, *overrides: str) -> AppConfig:
@@ -152,9 +97,9 @@ def test_workers_play_the_same_games_as_one_process(nodes: Nodes, family: str) -
 
 
 @pytest.mark.soak
-def test_a_lost_node_costs_its_games_and_a_new_node_is_used(nodes: Nodes) -> None:
+def test_a_lost_node_costs_its_games_and_a_new_node_is_used(nodes: Nodes, family: str) -> None:
     nodes.have(2)
-    config = config_for(nodes, "parallel.num_workers=auto", "parallel.max_failures=0")
+    config = config_for(nodes, family, "parallel.num_workers=auto", "parallel.max_failures=0")
     network = network_of(config)
     seen: Counter[bytes] = Counter()
     lags = []
@@ -204,9 +149,9 @@ def test_workers_without_a_node_are_not_waited_for(nodes: Nodes) -> None:
 
 
 @pytest.mark.soak
-def test_a_worker_that_hangs_is_replaced(nodes: Nodes) -> None:
+def test_a_worker_that_hangs_is_replaced(nodes: Nodes, family: str) -> None:
     nodes.have(1)
-    config = config_for(nodes, "parallel.num_workers=1", "parallel.hang_seconds=6")
+    config = config_for(nodes, family, "parallel.num_workers=1", "parallel.hang_seconds=6")
     network = network_of(config)
     with RaySelfPlay(config, local_cpus=1) as play:
         play.sync_weights(network, 0)
@@ -248,14 +193,15 @@ class Steps(Callback):
 
 
 @pytest.mark.soak
-def test_a_run_starts_ray_by_itself_and_leaves_nothing_behind(nodes: Nodes, tmp_path: Path) -> None:
+def test_a_run_starts_ray_by_itself_and_leaves_nothing_behind(
+    nodes: Nodes, family: str, tmp_path: Path
+) -> None:
     import ray
 
     before = children()
     steps = Steps()
-    trainer = tiny_trainer(
-        tmp_path, "parallel.backend=ray", "parallel.compression=bf16+gzip", callbacks=[steps]
-    )
+    settings = (family, "parallel.backend=ray", "parallel.compression=bf16+gzip")
+    trainer = tiny_trainer(tmp_path, *settings, callbacks=[steps])
     assert trainer.run() == "finished"
     assert trainer.timestep == 192
     assert [step["workers/policy_lag"] for step in steps.metrics] == [0.0, 1.0, 1.0]
@@ -305,3 +251,155 @@ def test_a_ray_that_cannot_start_is_one_line(address: str, monkeypatch: pytest.M
         ray_pool._join(BrokenRay(), config, 1)
     assert str(caught.value).endswith(": The current node timed out during startup.")
     assert "\n" not in str(caught.value)
+
+
+class NotingRay:
+    """Ray that keeps what is put into its store."""
+
+    class exceptions:  # noqa: N801 - as in Ray
+        """Errors that are translated."""
+
+        class RayError(Exception):
+            pass
+
+    def __init__(self) -> None:
+        self.stored: list[WeightsMessage] = []
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def put(self, message: WeightsMessage) -> None:
+        self.stored.append(message)
+
+
+@pytest.mark.parametrize(
+    ("compression", "is_compressed", "dtype"),
+    [
+        ("off", False, "float32"),
+        ("gzip", True, "float32"),
+        ("bf16", False, "bfloat16"),
+        ("bf16+gzip", True, "bfloat16"),
+    ],
+)
+def test_weights_are_compressed_as_the_settings_say(
+    compression: str, is_compressed: bool, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = NotingRay()
+    monkeypatch.setattr(ray_pool, "import_ray", lambda: ray)
+    for name in ("_adjust_actors", "_hand_out"):
+        monkeypatch.setattr(RaySelfPlay, name, lambda self: None)
+    settings = ("parallel.num_workers=2", f"parallel.compression={compression}")
+    config = tiny_config("model.type=sparse", "parallel.backend=ray", *settings)
+    with RaySelfPlay(config, local_cpus=1) as play:
+        play.sync_weights(make_network(config, config.device), 3)
+    (message,) = ray.stored
+    assert message.version == 3
+    for tensor in message.messages.values():
+        assert (tensor["compressed"], tensor["dtype"]) == (is_compressed, dtype)
+        assert tensor["data"].startswith(b"\x1f\x8b") == is_compressed, "the mark of gzip"
+
+
+class StubMethod:
+    """A method of a stub's handle: it notes its calls, with the concurrency group."""
+
+    def __init__(self, handle: "StubHandle", name: str, group: str = "") -> None:
+        self._handle, self._name, self._group = handle, name, group
+
+    def options(self, concurrency_group: str) -> "StubMethod":
+        return StubMethod(self._handle, self._name, concurrency_group)
+
+    def remote(self, *arguments: object) -> tuple["StubHandle", str]:
+        self._handle.calls.append((self._name, self._group, *arguments))
+        return self._handle, self._name
+
+
+class StubHandle:
+    """The handle of an actor that obeys every command at once and plays nothing."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.calls: list[tuple[object, ...]] = []
+
+    def __getattr__(self, name: str) -> StubMethod:
+        return StubMethod(self, name)
+
+    def commands(self) -> list[tuple[object, ...]]:
+        """Return the commands since the last look."""
+        calls, self.calls = self.calls, []
+        return [call for call in calls if call[0] in ("pause", "reset")]
+
+
+class StubRay(NotingRay):
+    """Ray whose actors answer requests for their status, and never end a work item."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handles: list[StubHandle] = []
+
+    def remote(self, **options: object) -> Callable[[type], "StubRay.ActorClass"]:
+        return lambda actor: StubRay.ActorClass(self)
+
+    class ActorClass:
+        """What a class becomes for Ray."""
+
+        def __init__(self, ray: "StubRay") -> None:
+            self._ray = ray
+
+        def remote(self, number: int, plan: GamesPlan, plies: int) -> StubHandle:
+            self._ray.handles.append(StubHandle(number))
+            return self._ray.handles[-1]
+
+    def wait(
+        self, refs: list[tuple[StubHandle, str]], num_returns: int, timeout: float
+    ) -> tuple[list[tuple[StubHandle, str]], list[tuple[StubHandle, str]]]:
+        ready = [ref for ref in refs if ref[1] == "status"][:num_returns]
+        return ready, [ref for ref in refs if ref not in ready]
+
+    def get(self, ref: tuple[StubHandle, str], timeout: float = 0.0) -> ActorStatus:
+        handle, method = ref
+        if method != "status":
+            raise self.exceptions.RayError
+        return ActorStatus(WorkerStats(handle.number, process=7), progress=0, node="node")
+
+    def kill(self, handle: StubHandle) -> None:
+        handle.calls.append(("kill",))
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 2.0}
+
+    def nodes(self) -> list[dict[str, object]]:
+        return []
+
+
+def test_all_actors_are_paused_and_reset_while_they_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = StubRay()
+    monkeypatch.setattr(ray_pool, "import_ray", lambda: ray)
+    config = tiny_config("model.type=sparse", "parallel.backend=ray", "parallel.num_workers=2")
+    with RaySelfPlay(config, local_cpus=2) as play:
+        play.sync_weights(make_network(config, config.device), 0)
+        first, second = ray.handles
+        play.reset()
+        assert play.abandoned_games == 0, "no worker has started, so there are no games yet"
+        assert first.commands() == second.commands() == [("reset", CONTROL)]
+        play._receive()
+        play._hand_out()
+        assert play.games_in_progress == 8
+
+        play.pause()
+        assert first.commands() == second.commands() == [("pause", CONTROL, True)]
+        play.reset()
+        assert play.abandoned_games == 8
+        assert first.commands() == second.commands() == [("reset", CONTROL)], "also while paused"
+
+        play._replace(play._actors[0], "its node is gone")
+        assert play.abandoned_games == 12, "its four games are lost"
+        third = ray.handles[2]
+        assert third.commands() == [("pause", CONTROL, True)], "a new worker is paused too"
+        play.reset()
+        assert play.abandoned_games == 16, "those of the worker that has started"
+
+        second.commands()
+        third.commands()
+        play.resume()
+        assert second.commands() == third.commands() == [("pause", CONTROL, False)]
+        assert first.commands() == [], "nothing is sent to a worker that is gone"

@@ -207,7 +207,7 @@ def test_usi_files(tmp_path: Path, suffix: str) -> None:
     [
         ("", "line 1: there is no game"),
         ("# nothing", "line 1: there is no game"),
-        ("\nstartpos moves 7g7f hello", "line 2, column 21: move 2 of the list: 'hello'"),
+        ("\nstartpos moves 7g7f 3c3", "line 2, column 21: move 2 of the list: '3c3'"),
         ("startpos moves 7g7e", "line 1, column 1: move 1, 7g7e: .*cannot go"),
         ("startpos\n4k4/9 b - 1", "line 2, column 1: the board has 2 ranks"),
     ],

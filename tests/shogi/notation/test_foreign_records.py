@@ -8,11 +8,12 @@ import pytest
 from keisei.errors import KeiseiError, NotationError
 from keisei.play.transfer import read_session
 from keisei.shogi.notation.csa import read_csa, write_csa
-from keisei.shogi.notation.files import load_game, read_games
+from keisei.shogi.notation.files import load_game, read_games, read_usi
 from keisei.shogi.notation.ki2 import read_ki2
 from keisei.shogi.notation.kif import read_kif, write_kif
 from keisei.shogi.notation.reader import decode
 from keisei.shogi.notation.record import Ending, GameRecord, Result
+from keisei.shogi.notation.western import read_western
 from keisei.shogi.types import Color
 
 MOVES = ["7g7f", "3c3d", "2g2f"]
@@ -107,6 +108,133 @@ def test_a_misspelt_move_is_no_ending() -> None:
     for move in ("七六歩(77)", "76", "P-7f", "同"):
         with pytest.raises(NotationError):
             read_kif(f"{START}4 {move}\n")
+
+
+KNOWN = {
+    "時間切れ負け": (Ending.TIME_UP, ""),
+    "入玉勝ち宣言": (Ending.DECLARATION, ""),
+    "反則負け(二歩)": (Ending.ILLEGAL_MOVE, "(二歩)"),
+    "反則負け（二歩）": (Ending.ILLEGAL_MOVE, "（二歩）"),
+    "投了 (時間切れ)": (Ending.RESIGNATION, "(時間切れ)"),
+    "投了です": (Ending.RESIGNATION, "です"),
+    "中断(封じ手)": (Ending.INTERRUPTED, "(封じ手)"),
+    "切れ負け２": (Ending.TIME_UP, "２"),
+}
+"""Known words with more behind them."""
+
+UNKNOWN = (
+    *("Time up", "time-out2", "10秒切れ", "２回目の中断", "15手詰", "★終局", "「中断」"),
+    *("(中断)", "一時中断", "同時切断", "同時打ち切り", "二歩", "三十分経過", "サーバー 停止", "*"),
+    *("%TORYO", "--", "投 了", "終局：投了"),
+    *("abandoned", "Sente disconnected", "--Adjourned--", "接続切れ"),
+)  # fmt: skip
+
+MISSPELT = (
+    *("七六歩(77)", "76", "７六", "P-7f", "同", "同鋸(31)", "同　鋸打", "３四鋸(33)", "34"),
+    *("3c3d", "3c3d+", "-3334FU", "3334FU", "p-3d", "P34", "Q-3d", "+P-3d", "P", "３四歩"),
+    *("三四歩", "3 四歩(33)", "▲３四歩(33)", "△３四鋸(33)", "歩(33)", "３歩(33)", "歩３四", "P*3d"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("time", ["", "       ( 0:03/00:00:03)", "( 0:03/00:00:03)+"])
+@pytest.mark.parametrize("word", KNOWN)
+def test_what_follows_a_known_word_is_a_comment(word: str, time: str) -> None:
+    """Before, the whole game was refused."""
+    ending, comment = KNOWN[word]
+    record = read_kif(f"{START}   4 {word}{time}\n*さようなら\n")
+    seconds = 3.0 if time else None
+    text = "\n".join(text for text in (comment, "さようなら") if text)
+    assert (usi(record), record.result) == (MOVES, Result(ending, seconds, text))
+    assert read_kif(write_kif(record)) == record
+    record = read_ki2(f"▲７六歩 △３四歩 ▲２六歩\n{word}\n")
+    assert (usi(record), record.result) == (MOVES, Result(ending, comment=comment))
+
+
+@pytest.mark.parametrize("word", UNKNOWN)
+def test_whatever_is_no_move_ends_the_game(word: str) -> None:
+    """Before, signs, blanks, digits and the first characters of squares refused the whole game."""
+    for time, seconds in (("", None), (" ( 0:03/00:00:03)", 3.0), ("  ( 0:03/00:00:03)  +", 3.0)):
+        record = read_kif(f"{START}4 {word}{time}\n5 ２五歩(26)\n")
+        result = Result(Ending.INTERRUPTED, seconds, f"{word}\n5 ２五歩(26)")
+        assert (usi(record), record.result) == (MOVES, result)
+        assert read_kif(write_kif(record)) == record
+    result = Result(Ending.INTERRUPTED, comment=word)
+    if not word.startswith("*"):  # which begins a comment there
+        for text in (f" {word}", f"\n{word}", f" △{word}"):
+            if not (text.startswith(" △") and word[0] in "12２同"):
+                record = read_ki2(f"▲７六歩 △３四歩 ▲２六歩{text}")
+                assert (usi(record), record.result) == (MOVES, result)
+
+
+@pytest.mark.parametrize("move", MISSPELT)
+def test_misspelt_moves_of_all_notations_are_no_endings(move: str) -> None:
+    with pytest.raises(NotationError):
+        read_kif(f"{START}4 {move} ( 0:03/00:00:03)\n")
+    if move not in ("34", "３四歩", "３歩(33)"):  # legal there, or with another fault
+        with pytest.raises(NotationError):
+            read_ki2(f"▲７六歩 △３四歩 ▲２六歩 {move}")
+    if move.isascii() and move != "P-3d":
+        with pytest.raises(NotationError):
+            read_western(f"1. P-7f P-3d 2. P-2f {move}")
+
+
+@pytest.mark.parametrize(
+    ("text", "comment"),
+    [
+        ("abandoned", "abandoned"),
+        ("*", "*"),
+        ("--Adjourned--", "--Adjourned--"),
+        ("Sente disconnected {bad network}", "Sente disconnected\nbad network"),
+        ("\nWhite has left the game\n3. P-2e", "White has left the game\n3. P-2e"),
+        ("投了", "投了"),
+    ],
+)
+def test_words_in_western_records(text: str, comment: str) -> None:
+    record = read_western(f"Black: Akane\n1. P-7f P-3d 2. P-2f {text}\n")
+    assert (usi(record), record.result) == (MOVES, Result(Ending.INTERRUPTED, comment=comment))
+
+
+def test_what_follows_a_known_word_of_western_records() -> None:
+    record = read_western("1. P-7f P-3d 2. P-2f White resigns, on time\nThanks to all.\n")
+    assert record.result == Result(Ending.RESIGNATION, comment="on time\nThanks to all.")
+    # Full-width brackets begin no comment of their own.
+    record = read_western("1. P-7f P-3d 2. P-2f White resigns （時間） {late}")
+    assert record.result == Result(Ending.RESIGNATION, comment="（時間）\nlate")
+    with pytest.raises(NotationError, match="the game ended before this"):
+        read_western("1. P-7f P-3d 2. P-2f resigns 3. P-2e")
+    with pytest.raises(NotationError, match="a move such as"):
+        read_western("1. P-7f oops P-3d")
+
+
+@pytest.mark.parametrize(
+    ("words", "result"),
+    [
+        ("resign", Result(Ending.RESIGNATION)),
+        ("Resign", Result(Ending.RESIGNATION)),
+        ("win", Result(Ending.DECLARATION)),
+        ("time up  # late", Result(Ending.INTERRUPTED, comment="time up")),
+        ("中断", Result(Ending.INTERRUPTED, comment="中断")),
+        ("%CHUDAN", Result(Ending.INTERRUPTED, comment="%CHUDAN")),
+    ],
+)
+def test_words_in_usi_records(words: str, result: Result) -> None:
+    moves = " ".join(MOVES)
+    for command in (
+        f"startpos moves {moves} {words}",
+        f"position startpos moves {moves}  {words} ",
+    ):
+        [record] = read_usi(command)
+        assert (usi(record), record.result) == (MOVES, result)
+
+
+def test_misspelt_moves_in_usi_records_are_no_endings() -> None:
+    assert read_usi("startpos moves resign")[0].result == Result(Ending.RESIGNATION)
+    for words in ("3c3", "P*", "P-3d", "七六歩", "7g7f x9", "oops 3c3d", "resign 3c3d"):
+        with pytest.raises(NotationError):
+            read_usi(f"startpos moves 7g7f {words}")
+    for command in ("startpos moves oops", "startpos resign", "resign"):
+        with pytest.raises(NotationError):
+            read_usi(command)
 
 
 @pytest.mark.parametrize("suffix", [".kif", ".ki2", ".csa"])

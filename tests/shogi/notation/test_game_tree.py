@@ -1,6 +1,7 @@
 """Trees of variations: from records and back, and editing."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from keisei.shogi.notation import GameTree, read_kif, write_csa, write_kif
 from keisei.shogi.notation.game_tree import MAX_NODES, GameNode
 from keisei.shogi.notation.record import Ending, GameRecord, RecordedMove, Result, Variation
 from keisei.shogi.types import Move
+from tests.cpu_time import allowed
 from tests.shogi.notation.record_strategies import records
 
 KIF = """手合割：平手
@@ -156,6 +158,31 @@ def test_a_line_can_be_promoted_and_removed() -> None:
         tree.remove(tree.root)
 
 
+def test_what_was_removed_can_be_put_back_in_its_place() -> None:
+    tree = GameTree.from_record(read_kif(KIF))
+    before = texts(tree)
+    for _ in range(3):  # ever more of the main line, as by a button that was pressed too often
+        tree.remove(tree.main_line()[-1])
+    assert tree.removed is not None
+    assert not tree.has(tree.removed)
+    for _ in range(3):
+        node = tree.put_back()
+        assert tree.has(node)
+    assert texts(tree) == before
+    with pytest.raises(KeiseiError, match="nothing was removed"):
+        tree.put_back()
+
+
+def test_a_removed_move_that_was_played_again_stays_removed() -> None:
+    tree = GameTree()
+    tree.add_line(tree.root, ["7g7f", "3c3d"])
+    tree.remove(tree.root.children[0])
+    again = tree.add_move(tree.root, "7g7f")
+    assert tree.removed is None
+    tree.remove(again)
+    assert tree.put_back() is again
+
+
 def test_csa_keeps_the_main_line_and_its_comments() -> None:
     tree = GameTree.from_record(read_kif(KIF))
     text = write_csa(tree.record())
@@ -173,3 +200,15 @@ def test_a_tree_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeiseiError, match="up to 5 moves"):
         tree.add_move(tree.root, "2g2f")
     assert MAX_NODES > 1_000
+
+
+def test_ends_count_too_and_are_found_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, 256 kB of them, each other than those before it, held up the server for 6 s."""
+    ends = [Variation(1, [], Result(Ending.MATE, float(second))) for second in range(9_000)]
+    start = time.thread_time()
+    tree = GameTree.from_record(GameRecord(variations=ends))
+    assert time.thread_time() - start < allowed(1.0)
+    assert len(tree.root.children) == 9_000
+    monkeypatch.setattr("keisei.shogi.notation.game_tree.MAX_NODES", 8_999)
+    with pytest.raises(KeiseiError, match="up to 8,999 moves"):
+        GameTree.from_record(GameRecord(variations=ends))

@@ -479,7 +479,7 @@ def test_closing_lines_are_not_asked_where_a_word_has_said_it() -> None:
             "'王様落' is not a handicap; expected one of 平手 香落ち",
             "先手：A\n手合割：王様落",
         ),
-        (1, 1, "手番：だれか; expected 先手 or 後手", "手番：だれか"),
+        (1, 1, "手番：'だれか'; expected 先手 or 後手", "手番：だれか"),
         (
             2,
             4,

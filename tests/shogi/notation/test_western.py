@@ -123,7 +123,7 @@ def test_starts() -> None:
     ("line", "column", "message", "text"),
     [
         (1, 4, "a move such as P-7f, Bx2b[+] or P[*]5e expected, not 'Q-7f'", "1. Q-7f"),
-        (1, 9, "a move such as .* expected, not 'hello'", "1. P-7f hello"),
+        (1, 9, "a move such as .* expected, not 'P-3'", "1. P-7f P-3"),
         (1, 4, "P-7e: no P of Black can legally go there", "1. P-7e"),
         (1, 4, "G-5h could be 4i5h or 6i5h; name the origin", "1. G-5h"),
         (1, 4, "Px7f: there is nothing to capture on 7f", "1. Px7f"),

@@ -8,7 +8,15 @@ from urllib.parse import quote
 import pytest
 
 from keisei.shogi.notation import GameRecord, GameTree, read_kif, write_kif
-from tests.web.conftest import DESK, PHONE, OpenPage, Server, accessibility_problems, open_pages
+from tests.web.conftest import (
+    DESK,
+    PHONE,
+    OpenPage,
+    PageCheck,
+    Server,
+    accessibility_problems,
+    open_pages,
+)
 from tests.web.play.board_page import begin, click_move, middle
 
 if TYPE_CHECKING:
@@ -111,6 +119,42 @@ def test_variations_are_reached_by_keyboard(open_page: OpenPage) -> None:
     page.wait_for_selector('.ka-now:text("☗７六歩"):focus')
 
 
+def test_games_that_were_replaced_and_moves_that_were_deleted_come_back(
+    open_page: OpenPage,
+) -> None:
+    page = open_page(f"analysis?sfen={GAME}")
+    page.locator(".ka-move").nth(3).click()
+    page.get_by_label("Comment").fill("too greedy")
+    page.wait_for_selector(".ka-note:text('too greedy')")
+    number = page.locator(".ka-move").count()
+    for _ in range(2):
+        page.locator('[data-tool="remove"]').click()
+        number -= 4 if number == len(MOVES) + 1 else 1
+        page.wait_for_function(
+            "number => document.querySelectorAll('.ka-move').length === number", arg=number
+        )
+    put_back = page.get_by_role("button", name="Bring back what was deleted")
+    put_back.click()
+    page.wait_for_selector(".ka-now:text('☖３四歩')")
+    put_back.click()
+    page.wait_for_selector(".ka-note:text('too greedy')")
+    put_back.wait_for(state="hidden")
+    assert page.locator(".ka-move").count() == len(MOVES) + 1
+    restore = page.get_by_role("button", name="Back to the game before")
+    assert not restore.is_visible()
+    page.locator('[data-tool="open"]').click()
+    page.get_by_label("or paste it here").fill("position startpos moves 2g2f")
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.wait_for_selector(".q-dialog", state="detached")
+    page.wait_for_selector(".ka-note", state="detached")
+    restore.click()
+    page.wait_for_selector(".ka-now:text('☗３三角成')")
+    page.wait_for_selector(".ka-note:text('too greedy')")
+    restore.click()  # the two games change places
+    page.wait_for_selector(".ka-move:text('☗２六歩')")
+    page.wait_for_selector(".ka-note", state="detached")
+
+
 @pytest.mark.parametrize("address", ["analysis", "editor"])
 def test_a_page_has_one_heading_of_the_first_level(open_page: OpenPage, address: str) -> None:
     assert open_page(address).locator("h1").count() == 1
@@ -158,6 +202,16 @@ def test_copies_and_files(open_page: OpenPage) -> None:
     assert saved(page, "board.svg").startswith(b"<svg")
     assert saved(page, "game.gif").startswith(b"GIF89a")
     assert b"acTL" in saved(page, "game.apng")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_message_about_a_copy_can_be_read(open_page: OpenPage, dark: bool) -> None:
+    page = open_page(f"analysis?sfen={GAME}", dark=dark)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator('[data-tool="copy"]').click()
+    page.locator('[data-copy="position.sfen"]').click()
+    page.locator(".q-notification.bg-positive", has_text="Copied.").wait_for()
+    assert accessibility_problems(page, within=".q-notification") == []
 
 
 def test_a_file_with_variations_is_opened(open_page: OpenPage) -> None:
@@ -208,7 +262,15 @@ def test_a_position_is_set_up_explained_analysed_and_played(open_page: OpenPage)
     for _ in range(3):
         page.keyboard.press("Space")
     page.wait_for_selector('[data-square="5c"][data-piece="P"]')
-    page.locator('[data-more="G"]').click()
+    hand = page.locator('[data-hand="G"]')
+    for tool, clicks in (("move", 3), ("erase", 1)):
+        page.locator(f'[data-tool="{tool}"]').click()
+        page.wait_for_selector(f'[data-tool="{tool}"].kx-chosen')
+        for _ in range(clicks):
+            hand.click()
+    page.get_by_role("button", name="gold, 2 in hand").wait_for()
+    hand.click(button="right")
+    page.get_by_role("button", name="gold, 1 in hand").wait_for()
     sfen = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
     page.wait_for_function("sfen => document.querySelector('input').value === sfen", arg=sfen)
     page.locator('[data-tool="analyse"]').click()
@@ -235,7 +297,11 @@ def test_the_editor_reads_an_sfen_and_refuses_what_is_none(open_page: OpenPage) 
 
 
 def test_board_and_tools_fit_every_window(open_page: OpenPage) -> None:
-    for address, board in ((f"analysis?sfen={GAME}", ".kb svg"), ("editor", ".kx-board")):
+    for address, board in (
+        (f"analysis?sfen={GAME}", ".kb svg"),
+        ("editor", ".kx-board"),
+        ("tsume", ".kb svg"),
+    ):
         page = open_page(address, touch=True)
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
@@ -247,58 +313,66 @@ def test_board_and_tools_fit_every_window(open_page: OpenPage) -> None:
             assert place["y"] >= 0, where
             assert place["x"] + place["width"] <= width + 1, where
             assert place["y"] + place["height"] <= height + 1, where
+            for hand in page.locator(".kx-hand").all():
+                held: Any = hand.bounding_box()
+                assert held["x"] >= 0, f"{where}: {held}"
+                assert held["x"] + held["width"] <= width, f"{where}: {held}"
+                assert held["y"] + held["height"] <= height + 1, f"{where}: {held}"
             assert min(place["width"], place["height"]) > 0.55 * min(width, height), where
             assert page.evaluate("document.documentElement.scrollWidth") <= width, where
 
 
 @pytest.mark.parametrize("language", ["en-US", "ja-JP"])
-def test_axe_finds_nothing(open_page: OpenPage, language: str) -> None:
-    found = {}
-    page = open_page(f"analysis?sfen={GAME}", DESK, language=language)
+def test_nothing_is_wrong_with_the_pages_and_their_dialogs(
+    open_page: OpenPage, language: str
+) -> None:
+    page = open_page(f"analysis?sfen={GAME}", DESK, dark=language == "ja-JP", language=language)
+    check = PageCheck(page)
     page.wait_for_selector(".ka-sign")
     page.locator('[data-tool="run"]').click()
     page.wait_for_selector(".kl-line:nth-child(3)")
     page.locator('[data-tool="run"]').click()
     page.locator(".kl-keep").nth(1).click()
     page.wait_for_selector(".ka-variation")
-    found["analysis"] = accessibility_problems(page)
-    for tool in ("copy", "save", "review") if language == "en-US" else ("copy",):
-        page.locator(f'[data-tool="{tool}"]').click()
-        page.wait_for_selector(".q-menu")
-        found[tool] = accessibility_problems(page, popup=True)
-        page.keyboard.press("Escape")
-        page.wait_for_selector(".q-menu", state="detached")
-    page.locator('[data-tool="open"]').click()
-    page.wait_for_selector(".kp-dialog")
-    found["open"] = accessibility_problems(page)
+    check.look("analysis")
+    for tool in ("copy", "save", "review"):
+        check.look_at_menu(tool, page.locator(f'[data-tool="{tool}"]'))
+    check.look_at_menu("networks", page.locator(".ka-analyst"))
+    check.look_at_menu("languages", page.locator(".k-header button:has(i:text('language'))"))
+    check.look_at_dialog("open", page.locator('[data-tool="open"]').click)
     page.goto(page.url.partition("/analysis")[0] + "/editor")
     page.wait_for_selector(".kx-square svg")
-    found["editor"] = accessibility_problems(page)
+    check.look("editor")
     page.locator('[data-tool="clear"]').click()
     page.locator('[data-symbol="K"]').click()
     page.locator('[data-square="5e"]').click()
     page.wait_for_selector(".ka-bad")
-    found["a wrong position"] = accessibility_problems(page)
-    assert {name: problems for name, problems in found.items() if problems} == {}
+    check.look("a wrong position")
+    assert check.problems == {}
     if language == "ja-JP":
         assert page.locator(".ka-verdict").inner_text() == "先手に玉が2枚あります"
 
 
-def test_axe_finds_nothing_in_the_dark_and_on_a_phone(open_page: OpenPage) -> None:
-    found = []
-    for address in (f"analysis?sfen={GAME}", "editor"):
-        page = open_page(address, PHONE, dark=True, touch=True)
-        found += accessibility_problems(page)
-        small = page.eval_on_selector_all(
-            "button, a, [role=menuitem]",
-            """all => all.filter(one => !one.closest(".kb, .kx, .ka-tree") &&
-                one.checkVisibility()).map(one => {
-                const box = one.getBoundingClientRect(), name = one.ariaLabel ?? one.innerText;
-                return [name, Math.round(box.width), Math.round(box.height)];
-            }).filter(([, width, height]) => width < 44 || height < 44)""",
-        )
-        assert small == []
-    assert found == []
+@pytest.mark.parametrize(("language", "dark"), [("en-US", True), ("ja-JP", False)])
+def test_nothing_is_wrong_on_a_phone(open_page: OpenPage, language: str, dark: bool) -> None:
+    page = open_page(f"analysis?sfen={GAME}", PHONE, dark=dark, touch=True, language=language)
+    check = PageCheck(page)
+    page.wait_for_selector(".ka-sign")
+    page.locator('[data-tool="forward"]').tap()
+    page.wait_for_selector(".ka-now:not(.ka-start)")
+    page.locator('[data-tool="remove"]').tap()
+    page.wait_for_selector(".ka-empty")
+    check.look("a game that was deleted", axe=False)
+    page.locator(".kp-buttons button:visible").tap()
+    page.wait_for_selector(".ka-empty", state="detached")
+    check.look("analysis")
+    check.look_at_menu("save", page.locator('[data-tool="save"]'))
+    check.look_at_menu("networks", page.locator(".ka-analyst"))
+    check.look_at_dialog("open", page.locator('[data-tool="open"]').tap)
+    page.goto(page.url.partition("/analysis")[0] + "/editor")
+    page.wait_for_selector(".kx-square svg")
+    check.look("editor")
+    assert check.problems == {}
 
 
 def test_a_broken_address_shows_the_starting_position(open_page: OpenPage) -> None:

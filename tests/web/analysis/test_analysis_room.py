@@ -1,6 +1,7 @@
 """Analysis rooms without a browser: the tree, the search, reviews, files, and set-up positions."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -14,21 +15,26 @@ from keisei.constants import BUILTIN
 from keisei.errors import IllegalMoveError, KeiseiError
 from keisei.network.loading import LoadedNetwork
 from keisei.network.predictor import Prediction
+from keisei.play.move_text import move_texts
 from keisei.play.transfer import read_tree
 from keisei.shogi.game import ShogiGame
 from keisei.shogi.notation import GameNode, GameTree, read_csa, read_kif
-from keisei.shogi.notation.record import STARTPOS, GameRecord
+from keisei.shogi.notation.record import STARTPOS, GameRecord, RecordedMove, Variation
 from keisei.shogi.notation.sfen import format_sfen
 from keisei.shogi.packed import Positions
+from keisei.shogi.render.glyphs import Lettering
 from keisei.shogi.types import Color, Diagram, Piece, PieceKind, parse_square
 from keisei.web.analysis.analysis_room import AnalysisRoom
 from keisei.web.analysis.editor_page import Position
 from keisei.web.analysis.elements import EvaluationGraph, arrows_of, facts_text, score_text
-from keisei.web.analysis.position_check import REASONS, position_error, position_text
+from keisei.web.analysis.position_check import position_error
 from keisei.web.analysis.room_files import Snapshot, file_content
 from keisei.web.analysis.tree_rows import grade, tree_rows
 from keisei.web.play.catalogue import Catalogue
+from keisei.web.play.error_templates import POSITIONS
+from keisei.web.play.error_wording import error_text
 from keisei.web.rooms import Rooms
+from tests.cpu_time import allowed
 from tests.predictors import KnownPredictor
 
 BLUNDER = ["7g7f", "3c3d", "8h3c+", "2a3c", "2g2f", "4a3b"]
@@ -127,6 +133,36 @@ def test_deep_and_wide_trees_have_rows(catalogue: Catalogue) -> None:
     rows = tree_rows(room, "letters")
     assert sum(len(row["moves"]) for row in rows) == sum(1 for _ in tree.nodes()) - 1 > 180
     assert max(row["depth"] for row in rows) > 90
+
+
+def test_the_rows_of_many_variations_take_linear_time(catalogue: Catalogue) -> None:
+    """Before, the whole line was played again for each of them: 15 s, in the event loop."""
+    shuffle = ["2h3h", "8b7b", "3h2h", "7b8b"]
+    record = GameRecord.from_moves([shuffle[ply % 4] for ply in range(500)])
+    games = [ShogiGame() for _ in shuffle]
+    for ply, game in enumerate(games):
+        for move in shuffle[:ply]:
+            game.push(move)
+    others = [
+        [move for move in game.legal_moves if move.usi != shuffle[ply]][:5]
+        for ply, game in enumerate(games)
+    ]
+    record.variations = [
+        Variation(ply + 1, [RecordedMove(move)])
+        for ply in reversed(range(500))
+        for move in others[ply % 4]
+    ]
+    room = AnalysisRoom(catalogue, record)
+    letterings: tuple[Lettering, ...] = ("letters", "kanji")
+    for lettering in letterings:
+        start = time.thread_time()
+        rows = tree_rows(room, lettering)
+        assert time.thread_time() - start < allowed(1.0)
+        assert sum(len(row["moves"]) for row in rows) == 3000
+        nodes = list(room.tree.nodes())[1:]
+        for node in nodes[:: len(nodes) // 20]:
+            moves = [one.move for one in node.line() if one.move is not None]
+            assert room.text_of(node, lettering) == move_texts(STARTPOS, moves, lettering)[-1]
 
 
 def test_the_end_of_a_game_is_listed_but_not_a_position(catalogue: Catalogue) -> None:
@@ -430,27 +466,28 @@ def diagram(
 
 KINGS = "4k4/9/9/9/9/9/9/9/4K4"
 WRONG = {
-    REASONS[0]: diagram("4kk3/9/9/9/9/9/9/9/4K4"),
-    REASONS[1]: diagram("9/9/9/9/9/9/9/9/9"),
-    REASONS[2]: diagram("4k4/9/9/9/9/9/9/9/9"),
-    REASONS[3]: diagram("4k4/9/9/9/P8/P8/9/9/4K4"),
-    REASONS[4]: diagram("N3k4/9/9/9/9/9/9/9/4K4"),
-    REASONS[5]: diagram(KINGS, black="RRR"),
-    REASONS[6]: diagram("4k4/4R4/9/9/9/9/9/9/4K4"),
-    REASONS[7]: diagram("4k4/4G4/4P4/9/9/9/9/9/4K4", Color.WHITE),
+    POSITIONS[0]: diagram("4kk3/9/9/9/9/9/9/9/4K4"),
+    POSITIONS[1]: diagram("9/9/9/9/9/9/9/9/9"),
+    POSITIONS[2]: diagram("4k4/9/9/9/9/9/9/9/9"),
+    POSITIONS[3]: diagram("4k4/9/9/9/P8/P8/9/9/4K4"),
+    POSITIONS[4]: diagram("N3k4/9/9/9/9/9/9/9/4K4"),
+    POSITIONS[5]: diagram(KINGS, black="RRR"),
+    POSITIONS[6]: diagram("4k4/4R4/9/9/9/9/9/9/4K4"),
+    POSITIONS[7]: diagram("4k4/4G4/4P4/9/9/9/9/9/4K4", Color.WHITE),
 }
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@pytest.mark.parametrize("reason", POSITIONS)
 def test_each_wrong_position_is_explained_in_every_language(
     reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = position_error(WRONG[reason])
     assert error is not None
-    english = position_text(error)
+    english = error_text(error)
     assert english.split()[-1] == str(error).split()[-1]
-    monkeypatch.setattr("keisei.web.languages.page_language", lambda: "ja")
-    japanese = position_text(error)
+    for module in ("languages", "play.error_wording"):
+        monkeypatch.setattr(f"keisei.web.{module}.page_language", lambda: "ja")
+    japanese = error_text(error)
     assert not any(character.isascii() and character.isalpha() for character in japanese), japanese
 
 

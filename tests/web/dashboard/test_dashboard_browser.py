@@ -38,7 +38,14 @@ from keisei.web.dashboard.components import Dashboard
 from tests.evaluation.test_results import Nobody
 from tests.runs.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.training.fake_run import random_record
-from tests.web.conftest import PHONE, OpenPage, Server, accessibility_problems, open_pages
+from tests.web.conftest import (
+    PHONE,
+    OpenPage,
+    PageCheck,
+    Server,
+    accessibility_problems,
+    open_pages,
+)
 from tests.web.play.board_page import click_move
 
 if TYPE_CHECKING:
@@ -174,16 +181,17 @@ def test_settings_in_which_runs_differ_are_listed(open_page: OpenPage) -> None:
     assert card.locator("th").all_inner_texts() == ["Setting", "first", "tiny"]
 
 
-def test_curves_are_smoothed_scaled_zoomed_and_saved(open_page: OpenPage) -> None:
+def test_curves_are_smoothed_scaled_zoomed_and_saved(open_page: OpenPage, root: Path) -> None:
     page = open_page("?runs=first&show=metric/losses/value")
     chart = page.locator(".d-compare .d-chart")
     chart.locator("svg path").first.wait_for(state="attached")
     before = chart.inner_html()
     slider = page.get_by_role("slider", name="Smoothing")
     slider.locator("[tabindex]").focus()
-    for _ in range(3):
+    while slider.get_attribute("aria-valuenow") != "100":
         page.keyboard.press("PageUp")
-    page.wait_for_url("**smooth=*")
+        page.wait_for_timeout(100)  # as a person does
+    page.wait_for_url("**smooth=100*")
     page.wait_for_function(
         "old => document.querySelector('.d-compare .d-chart').innerHTML !== old", arg=before
     )
@@ -205,13 +213,56 @@ def test_curves_are_smoothed_scaled_zoomed_and_saved(open_page: OpenPage) -> Non
         assert download.value.suggested_filename == f"Value-loss.{kind.lower()}"
         saved[kind] = download.value.path().read_bytes()
     lines = saved["CSV"].decode().splitlines()
-    assert lines[0] == "series,x,value,low,high,games"
-    assert len(lines) == 41, "a line for each update"
-    assert lines[1].startswith("first,16384,0.")
+    assert lines[0] == "series,timestep,value,low,high,games"
+    written = [json.loads(line) for line in (root / "first" / METRICS).read_text().splitlines()]
+    steps = [found for found in written if "losses/value" in found.get("metrics", {})]
+    assert len(steps) == 40, "a line for each update"
+    for line, found in zip(lines[1:], steps, strict=True):
+        name, timestep, value = line.split(",")[:3]
+        assert (name, float(timestep)) == ("first", found["timestep"])
+        assert float(value) == found["metrics"]["losses/value"], "not its moving average"
     assert saved["PNG"].startswith(b"\x89PNG")
     picture = saved["SVG"].decode()
     assert picture.startswith("<svg")
     assert "var(" not in picture, "its colours are written out"
+
+
+CHARTS = """all => all.filter(chart => chart.checkVisibility()).map(chart => {
+    const card = chart.closest(".k-card");
+    return [card.querySelector(".d-card-title").innerText,
+            [...card.querySelectorAll("[aria-label^='Download: ']")].map(one => one.ariaLabel)];
+})"""
+"""Of each chart that is shown its title, and the names of its buttons to save it."""
+
+
+@pytest.mark.parametrize(("path", "saved"), [("run/second", "How games end"), ("ladder", "Ladder")])
+def test_every_plot_can_be_saved(open_page: OpenPage, path: str, saved: str) -> None:
+    page = open_page(path)
+    page.wait_for_selector(".d-chart svg path", state="attached")
+    found = page.eval_on_selector_all(".d-chart", CHARTS)
+    assert found == [[title, [f"Download: {title}"]] for title, _ in found]
+    titles = [title for title, _ in found]
+    assert saved in titles
+    assert len(set(titles)) == len(titles)
+    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"series,")):
+        page.get_by_role("button", name=f"Download: {saved}", exact=True).click()
+        with page.expect_download() as download:
+            page.locator(".q-menu .q-item").get_by_text(kind, exact=True).click()
+        assert download.value.path().read_bytes().startswith(start), kind
+        page.wait_for_selector(".q-menu", state="detached")
+
+
+def test_use_of_the_machine_is_drawn_over_time(open_page: OpenPage) -> None:
+    page = open_page("run/second")
+    chart = page.locator(".k-card", has_text="Share in use").locator(".d-chart")
+    chart.locator("svg path").first.wait_for(state="attached")
+    series = chart.evaluate(
+        "one => getElement(+one.id.slice(1)).chart.getOption().series"
+        ".map(line => [line.name, line.data.length])"
+    )
+    assert series == [["CPU", 20], ["Memory of the machine", 20], ["GPU", 20]], (
+        "a point for each update"
+    )
 
 
 def test_any_metric_can_be_compared(open_page: OpenPage) -> None:
@@ -325,6 +376,7 @@ def test_a_mate_problem_is_solved_on_the_board(open_page: OpenPage) -> None:
     (first,) = move_texts(parse_sfen(problem.sfen), problem.solution[:1], "kanji")
     page = open_page(f"tsume?problem={number}")
     status = page.locator('[role="status"]')
+    defender = "Black" if " w " in problem.sfen else "White"
     page.get_by_text("Every move gives check").wait_for()
     page.get_by_role("button", name="Hint").click()
     page.get_by_text("Drop a piece").wait_for()
@@ -334,14 +386,41 @@ def test_a_mate_problem_is_solved_on_the_board(open_page: OpenPage) -> None:
         click_move(page, move.usi)
         is_last = 2 * ply + 1 == problem.plies
         status.get_by_text("Mate!" if is_last else "Right.").wait_for()
+        if not is_last:  # screen readers hear the defender's answer
+            page.wait_for_selector(f"[aria-live=assertive]:text-matches('^{defender}: ')")
     page.get_by_text("1 solved").wait_for()
     page.get_by_role("button", name="Next problem").click()
     page.wait_for_url(f"**problem={number + 1}")
     page.get_by_role("button", name="Solution").click()
     page.get_by_text("Solution: ").wait_for()
+    # The solution is walked through by the arrows.
+    shown = page.locator(".kb-to")
+    for key, moves_shown in (("ArrowLeft", 1), ("Home", 0), ("ArrowRight", 1), ("ArrowRight", 1)):
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "number => document.querySelectorAll('.kb-to').length === number", arg=moves_shown
+        )
+    assert shown.count() == 1
+    assert page.locator(".kb-own").count() == 0, "there is nothing to solve any more"
+    page.wait_for_selector(f"[aria-live=assertive]:text-matches('^{defender}: ')")
+    page.get_by_role("button", name="Start again").click()
+    page.wait_for_selector(".kb-own")
     page.goto(page.url.partition("?")[0] + "?problem=nonsense")
     page.get_by_text("Problem 1 of").wait_for()
-    assert accessibility_problems(page) == []
+
+
+def test_a_mate_by_a_promotion(open_page: OpenPage) -> None:
+    number, problem = next(
+        (number, problem)
+        for number, problem in enumerate(read_problems(), start=1)
+        if problem.solution[0].promote
+    )
+    page = open_page(f"tsume?problem={number}")
+    for choice, answer in (("keep", "Every move|escapes"), ("promote", "Right. Go on.")):
+        click_move(page, problem.solution[0].usi)
+        page.locator(f'[data-choice="{choice}"]').click()
+        page.wait_for_selector(f"[role=status]:text-matches('{answer}')")
+        page.wait_for_selector(".kb-own")
 
 
 def test_pages_that_do_not_exist_say_so(server: Server) -> None:
@@ -355,22 +434,112 @@ def test_pages_that_do_not_exist_say_so(server: Server) -> None:
     assert server.request("/_nicegui/nothing")[0] == 404
 
 
+@pytest.mark.parametrize("language", ["en-US", "ja-JP"])
+def test_nothing_is_wrong_with_a_refusal(browser: "Browser", tmp_path: Path, language: str) -> None:
+    server = Server("dashboard", str(tmp_path), "--token", "the-secret-token")
+    page = browser.new_page(locale=language)
+    try:
+        page.goto(server.address.partition("?")[0])
+        page.locator("h1").wait_for()
+        check = PageCheck(page)
+        check.look("refused")
+        assert check.problems == {}
+        assert page.evaluate("document.documentElement.lang") == language[:2]
+    finally:
+        page.close()
+        server.interrupt()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_messages_can_be_read(open_page: OpenPage, root: Path, dark: bool) -> None:
+    live = new_run(root, "live", line(time.time(), "start", 0))
+    heartbeat = RunHeartbeat.now(PhaseProgress("playing", 0, 1), is_stopping=False)
+    write_atomically(live / HEARTBEAT, heartbeat.to_json())
+    try:
+        page = open_page("run/live", dark=dark)
+        problems = {}
+        for button, text in (("Save", "Saved."), ("Pause", "live pauses")):
+            page.get_by_role("button", name=button, exact=True).click()
+            page.locator(".q-notification.bg-positive", has_text=text).wait_for()
+            problems[button] = accessibility_problems(page, within=".q-notification")
+        assert not any(problems.values()), problems
+    finally:
+        shutil.rmtree(live)
+
+
+RUN_NAMES = {
+    "alphabeta", "bad", "cpu", "first", "greedy", "img", "link", "live", "network", "onerror",
+    "random", "resnet", "second", "seed", "src", "strong", "true", "false", "null", "window",
+}  # fmt: skip
+"""Words of the runs, their players and settings."""
+
+
 @pytest.mark.parametrize(("language", "dark"), [("en-US", False), ("ja-JP", True)])
-def test_axe_finds_nothing(open_page: OpenPage, language: str, dark: bool) -> None:
-    page = open_page("?runs=first/second", PHONE if dark else (1280, 800), dark=dark,
-                     language=language)  # fmt: skip
+def test_nothing_is_wrong_with_the_pages_and_their_menus(
+    open_page: OpenPage, root: Path, language: str, dark: bool
+) -> None:
+    size = PHONE if dark else (1280, 800)
+    page = open_page("?runs=first/second", size, dark=dark, touch=dark, language=language)
     address = page.url.partition("?")[0]
-    for path in ("?runs=first/second&show=rating&show=metric/losses/entropy", "run/second",
-                 "games?runs=first/second", "ladder"):  # fmt: skip
+    check = PageCheck(page, RUN_NAMES)
+    for path in ("?runs=first/second&show=rating&show=metric/losses/entropy",
+                 "games?runs=first/second", "ladder", "run/second"):  # fmt: skip
         page.goto(address + path)
         page.wait_for_selector(".d-chart svg path, .d-board svg", state="attached")
         page.wait_for_selector(".d-table tbody tr")
-        assert accessibility_problems(page) == [], path
-    if not dark:
-        page.goto(address + "?runs=first")
-        page.locator(".d-tool").last.click()
-        page.wait_for_selector(".q-menu .q-item")
-        assert accessibility_problems(page, popup=True) == []
+        check.look(path)
+    # The page of a run: its menus, a game, the settings.
+    check.look_at_menu("downloads", page.locator(".d-tool:visible").last)
+    card = page.locator(".k-card:has(.d-viewer)")
+    check.look_at_menu("games", card.locator(".q-select"))
+    card.locator("input").click()
+    page.locator(".q-menu .q-item").first.click()
+    page.wait_for_selector(".d-viewer .shogi-piece", state="attached")
+    check.look("a sample game")
+    page.goto(address + "?runs=first/second")
+    page.wait_for_selector(".d-table tbody tr")
+    check.look_at_menu("what to compare", page.locator(".d-compare .q-select"))
+    check.look_at_menu("languages", page.locator(".k-header button:has(i:text('language'))"))
+    now = time.time()
+    live = new_run(root, "live", line(now, "start", 0, facts={"parameters": 4321}))
+    try:
+        page.goto(address + "run/live")
+        page.wait_for_selector(".d-state.d-running")
+        write_atomically(
+            live / LIVE,
+            live_games(now, {"sfen": "4k4/9/9/9/9/9/9/9/4K4 b P 1", "last_move": "5i5h"}),
+        )
+        page.wait_for_selector(".d-board svg", state="attached")
+        page.locator(".q-expansion-item").click()
+        page.wait_for_selector(".d-pre:visible")
+        check.look("a run that trains")
+    finally:
+        shutil.rmtree(live)
+    page.wait_for_selector(".d-state.d-broken")
+    check.look("a run that was removed")
+    assert check.problems == {}
+
+
+@pytest.mark.parametrize("language", ["en-US", "ja-JP"])
+def test_nothing_is_wrong_with_pages_that_have_nothing_to_show(
+    browser: "Browser", tmp_path: Path, language: str
+) -> None:
+    server = Server("dashboard", str(tmp_path))
+    page = browser.new_page(locale=language)
+    check = PageCheck(page, {"alphabeta", "greedy", "ladder", "random", "store", "train"})
+    try:
+        for path in ("", "games", "ladder", "run/nothing"):
+            page.goto(server.address + path)
+            page.wait_for_selector(".d-none")
+            check.look(path)
+        (tmp_path / "ladder.sqlite3").write_bytes(b"no database at all")
+        page.goto(server.address + "ladder")
+        page.wait_for_selector(".d-problem:visible")
+        check.look("a broken ladder")
+    finally:
+        page.close()
+        server.interrupt()
+    assert check.problems == {}
 
 
 def test_figures_of_a_report_stay_on_one_line(browser: "Browser", root: Path) -> None:
@@ -429,9 +598,41 @@ def test_pages_fit_a_phone(open_page: OpenPage, path: str, dark: bool) -> None:
     page = open_page(path, PHONE, dark=dark)
     page.wait_for_selector(".d-chart svg path", state="attached")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    broken = page.eval_on_selector_all(
+        ".d-figures td",
+        """all => all.filter(cell => {
+            const text = document.createRange();
+            text.selectNodeContents(cell);
+            return text.getClientRects().length > 1;
+        }).map(cell => cell.innerText)""",
+    )
+    assert broken == [], "a number and its unit stay on one line"
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     channels = [int(value) for value in re.findall(r"\d+", background)[:3]]
     assert (sum(channels) < 200) == dark
+
+
+def test_the_table_of_runs_fits_a_tablet(open_page: OpenPage) -> None:
+    page = open_page(size=(820, 1180), language="ja-JP")
+    page.get_by_label("学習を検索").fill("second")  # others have longer names than is usual
+    wait_for_number(page, '[aria-label="学習一覧"] tbody tr', 1)
+    widths = "table => [table.scrollWidth, table.clientWidth]"
+    whole, shown = page.locator('[aria-label="学習一覧"] .q-table__middle').evaluate(widths)
+    assert whole <= shown
+
+
+@pytest.mark.parametrize("path", ["", "run/second", "games?runs=first/second", "ladder"])
+def test_targets_are_large_enough_for_fingers(open_page: OpenPage, path: str) -> None:
+    page = open_page(path, PHONE, touch=True)
+    page.wait_for_selector(".d-chart svg path, .d-board svg", state="attached")
+    small = page.eval_on_selector_all(
+        "button, .k-header a, [role=checkbox], .q-slider",
+        """all => all.filter(one => one.checkVisibility()).map(one => {
+            const box = one.getBoundingClientRect();
+            return [one.ariaLabel ?? one.innerText, Math.round(box.width), Math.round(box.height)];
+        }).filter(([, width, height]) => width < 44 || height < 44)""",
+    )
+    assert small == []
 
 
 @not_on_windows

@@ -1,5 +1,6 @@
 """The dashboard's charts, as options of ECharts."""
 
+import csv
 import json
 import math
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from keisei.runs.curves import Curve
 from keisei.runs.journal import EloEstimate, ScoreEstimate
 from keisei.runs.run_record import Evaluation
 from keisei.web.dashboard import charts
+from keisei.web.dashboard.chart_csv import csv_name, csv_text
 from keisei.web.dashboard.components import view_of, view_query
 from keisei.web.dashboard.run_panels import worker_table
 from keisei.web.dashboard.runs_table import trend_points
@@ -52,7 +54,9 @@ def keys(tree: Any) -> Iterator[str]:
 
 
 def every_chart(name: str) -> list[charts.Options]:
-    ratings = RunRatings(1, (CheckpointRating(100, 50.0, 20.0, 80.0),), ((name, 900.0),))
+    ratings = RunRatings(
+        1, (CheckpointRating(100, EloEstimate(50.0, 20.0, 80.0)),), ((name, 900.0),)
+    )
     return [
         charts.curve_chart([charts.ChartLine(name, "red", curve(1.0, 2.0))], charts.ChartView()),
         charts.strength_chart(
@@ -65,7 +69,7 @@ def every_chart(name: str) -> list[charts.Options]:
         charts.bands_chart(
             np.array([1.0]), np.ones((1, 2)), [name, "b"], ["red", "blue"], "update"
         ),
-        charts.ladder_chart([(name, 10.0, 5.0, 15.0)], highlight=[name]),
+        charts.ladder_chart([(name, EloEstimate(10.0, 5.0, 15.0))], highlight=[name]),
     ]
 
 
@@ -154,6 +158,35 @@ def test_smoothing_can_be_chosen() -> None:
         assert options["series"][-2]["id"] == "raw"
 
 
+@pytest.mark.parametrize("axis", list(charts.X_AXES))
+def test_files_have_the_values_and_not_their_average(axis: str) -> None:
+    lines = [charts.ChartLine(name, "red", curve(-1 / 3, 60.0, 2.0, 7.0)) for name in ("=1", "b")]
+    view = charts.ChartView(axis, smoothing=1.0, is_log=True)
+    head, *rows = csv.reader(csv_text(charts.curve_chart(lines, view)).splitlines())
+    name = {"seconds": "minutes"}.get(axis, axis)
+    assert head == ["series", name, "value", "low", "high", "games"]
+    assert [row[0] for row in rows] == ["'=1"] * 4 + ["b"] * 4, "no formula for a spreadsheet"
+    assert [float(row[2]) for row in rows] == [-1 / 3, 60.0, 2.0, 7.0] * 2
+    unit = 60.0 if axis == "seconds" else 1.0
+    assert [float(row[1]) for row in rows[:4]] == [x / unit for x in (1.0, 2.0, 3.0, 4.0)]
+
+
+def test_files_of_other_charts() -> None:
+    one = charts.curve_chart([charts.ChartLine("a", "red", curve(1.0, 2.0))], charts.ChartView())
+    assert len(csv_text(one).splitlines()) == 3, "neither its band nor its faint line"
+    shares = np.array([[1.0, 3.0], [0.0, 0.0], [2.0, 2.0]] * 50)
+    bands = charts.bands_chart(np.arange(150.0), shares, ["a", "b"], ["red", "blue"], "update")
+    assert csv_text(bands).splitlines()[1:3] == ["a,0.0,0.25,,,", "a,2.0,0.5,,,"]
+    rating = EloEstimate(10.0, 5.0, 15.0)
+    ladder = charts.ladder_chart([("first", rating), ("second", rating)])
+    assert csv_text(ladder).splitlines() == [
+        "series,rank,value,low,high,games", "first,1,10.0,5.0,15.0,", "second,2,10.0,5.0,15.0,",
+    ]  # fmt: skip
+    scores = charts.strength_chart([("a", "red", evaluations(0.5), "greedy")], "update")
+    assert csv_text(scores).splitlines()[1:] == ["a,1.0,0.5,0.4,0.6,40"]
+    assert csv_name("Value loss, 95 %") == "Value-loss-95.csv"
+
+
 @pytest.mark.parametrize(
     ("query", "view"),
     [
@@ -235,11 +268,50 @@ def test_ratings_are_charted_with_their_intervals() -> None:
     options = charts.rating_chart(
         [("mine", "#123456", evaluations(0.5, 0.8))], "timestep", checkpoints=[(2000.0, "step-2")]
     )
-    line = next(series for series in options["series"] if series.get("name") == "mine")
+    low, height, line, _ = options["series"]
+    assert (line["name"], line["type"]) == ("mine", "line")
+    assert low["data"] == [[1000.0, 450.0], [2000.0, 750.0]]
+    assert height["data"] == [[1000.0, 100.0], [2000.0, 100.0]], "from low to high"
+    assert height["areaStyle"]["color"] == "#123456"
     assert [point[:4] for point in line["data"]] == [[1000, 500, 450, 550], [2000, 800, 750, 850]]
     marks = next(series for series in options["series"] if series.get("name") == "checkpoints")
     assert marks["data"] == [{"value": [2000.0, 450.0], "name": "step-2"}]
     assert charts.rating_chart([], "timestep", checkpoints=[(1.0, "a")])["series"] == []
+
+
+def test_each_run_has_a_band_of_its_own() -> None:
+    ratings = RunRatings(
+        1, tuple(CheckpointRating(x, EloEstimate(x, x - 9.0, x + 9.0)) for x in (100, 200)), ()
+    )
+    for options in (
+        charts.rating_chart([(name, "red", evaluations(0.5, 0.8)) for name in "ab"], "seconds"),
+        charts.elo_chart([(name, "red", ratings) for name in "ab"]),
+    ):
+        found = [series.get("id") or series["name"] for series in options["series"]]
+        assert found == ["low-0", "high-0", "a", "low-1", "high-1", "b"]
+
+
+def test_the_interval_of_a_single_rating_is_a_bar() -> None:
+    line, bar = charts.rating_chart([("a", "red", evaluations(0.5))], "update")["series"]
+    assert (line["data"], bar["type"]) == ([[1.0, 500.0, 450.0, 550.0]], "custom")
+
+
+def test_levels_are_drawn_across_the_line_of_a_run() -> None:
+    points = tuple(CheckpointRating(x, EloEstimate(x, x - 9.0, x + 9.0)) for x in (100, 200))
+    options = charts.elo_chart([("a", "red", RunRatings(1, points, (("greedy", 900.0),)))])
+    assert options["series"][-1]["markLine"]["data"][0]["yAxis"] == 900.0
+    assert (options["yAxis"]["min"], options["yAxis"]["max"]) == (0.0, 1000.0)
+
+
+def test_ratings_beyond_the_scale_have_their_bound_in_words() -> None:
+    beyond = EloEstimate(4400.0, 4100.0, 4700.0, "above")
+    moments = [found._replace(elo=beyond) for found in evaluations(0.5, 0.9)]
+    point = charts.rating_chart([("a", "red", moments)], "update")["series"][-1]["data"][0]
+    assert point == {
+        "value": [1.0, 4400.0, 4100.0, 4700.0], "bound": "above the scale: 4100 or more",
+    }  # fmt: skip
+    places = charts.ladder_chart([("a", beyond), ("b", EloEstimate(0.0, 0.0, 0.0))])["series"][-1]
+    assert [place["bound"] for place in places["data"]] == ["", "above the scale: 4100 or more"]
 
 
 def test_each_worker_has_a_row_with_all_its_metrics() -> None:

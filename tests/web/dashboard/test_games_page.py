@@ -33,5 +33,5 @@ def test_figures_in_japanese(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "page_language", lambda: "ja")
     rows = {row["figure"]: row["r0"] for row in _figures([SUMMARY])}
     assert rows["対局数"] == "5"
-    assert rows["終局の理由"] == "千日手 ×3, 連続王手の千日手 ×2"
+    assert rows["終局理由"] == "千日手 ×3、連続王手の千日手 ×2"
     assert rows["最初の2手"] == "☗７六歩 ☖３四歩 ×5"

@@ -34,7 +34,11 @@ def begin(
 
 
 def middle(locator: "Locator") -> tuple[float, float]:
-    box = locator.bounding_box()
+    """Return the centre of an element; one that is drawn again at this moment is measured again."""
+    for _ in range(50):
+        if (box := locator.bounding_box()) is not None:
+            break
+        locator.page.wait_for_timeout(20)
     assert box is not None
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 

@@ -196,7 +196,7 @@ def test_a_network_plays_gives_hints_and_analyses_afterwards(open_page: OpenPage
     page.locator('[data-tool="hint"]').click()
     page.wait_for_selector(".kb-arrows .kb-share")
     shares = page.locator(".kb-share").all_text_contents()
-    assert all(re.fullmatch(r"([PLNSGBR] )?\d+%", share) for share in shares), shares
+    assert all(re.fullmatch(r"([歩香桂銀金角飛] )?\d+%", share) for share in shares), shares
     click_move(page, "2g2f")
     page.wait_for_selector(".kb-share", state="detached")
     wait_for_moves(page, 4)
@@ -262,6 +262,17 @@ def test_with_a_token_and_an_engine_until_the_server_ends(
         wait_for_moves(page, 5)
         assert moves(page) == ["☗７六歩", "☖３四歩", "☗２六歩", "☖８四歩", "☗２五歩"]
         assert page.locator(".kb-premove").count() == 0
+        # One that turns out to be illegal is dropped, and the piece stays where it was.
+        click_move(page, "2c2d")
+        wait_for_status(page, "is thinking")
+        page.mouse.click(*middle(origin(page, "9c")))
+        x, y = middle(origin(page, "9c"))
+        page.mouse.click(x, y - 2 * square)
+        page.wait_for_selector(".kb-premove")
+        wait_for_moves(page, 7)
+        wait_for_status(page, "Your move, White")
+        assert page.locator(".kb-premove").count() == 0
+        assert origin(page, "9c").count() == 1
     finally:
         code = server.interrupt()
         context.close()
@@ -316,10 +327,17 @@ def test_opening_walking_through_and_saving_a_kif(open_page: OpenPage, tmp_path:
 def test_pasting_an_sfen_and_invalid_games(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page()
     begin(page, side="Both")
+    click_move(page, "5i5h")
+    wait_for_moves(page, 1)
     choose_tool(page, "open")
-    page.get_by_label("or paste it here").fill("gibberish")
-    page.get_by_role("button", name="Open", exact=True).click()
-    page.wait_for_selector(".q-notification")
+    for text, reason in (
+        ("gibberish", "neither a header"),
+        ("https://lishogi.org/BYxMqNxI", "there is no game in this text"),
+    ):
+        page.get_by_label("or paste it here").fill(text)
+        page.get_by_role("button", name="Open", exact=True).click()
+        page.wait_for_selector(f".q-notification:has-text('{reason}')")
+        assert moves(page) == ["☗５八玉"], "the game is still there"
     big = tmp_path / "big.kif"
     big.write_bytes(b"*" * 300_000)
     page.locator("input[type=file]").set_input_files(big)
@@ -328,6 +346,13 @@ def test_pasting_an_sfen_and_invalid_games(open_page: OpenPage, tmp_path: Path) 
     page.get_by_role("button", name="Open", exact=True).click()
     page.wait_for_selector(".kp-dialog", state="detached")
     wait_for_moves(page, 5)
+    page.wait_for_selector(".q-dialog", state="detached")
+    choose_tool(page, "open")
+    page.get_by_label("or paste it here").fill("1. P-7f P-3d 2. P-2f")
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.wait_for_selector(".kp-dialog", state="detached")
+    wait_for_moves(page, 3)
+    assert moves(page) == ["☗７六歩", "☖３四歩", "☗２六歩"]
 
 
 def test_playing_with_the_keyboard_alone(open_page: OpenPage) -> None:

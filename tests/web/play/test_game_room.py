@@ -799,3 +799,8 @@ def test_a_player_that_cannot_be_loaded_is_reported_at_its_turn(runs: Path, tmp_
         await room.close()
 
     asyncio.run(story())
+
+
+def test_players_in_a_file_that_is_nested_too_deeply_are_an_error() -> None:
+    with pytest.raises(KeiseiError, match="does not say who plays"):
+        GameSetup.from_json("[" * 200_000)

@@ -1,9 +1,13 @@
-"""Many pages at once, and many games one after the other. Takes minutes: `make soak`."""
+"""Many pages at once, many games one after the other, and speed. Takes minutes: `make soak`."""
 
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.runs.journals import fake_journal
 from tests.web.conftest import Server, open_pages
 from tests.web.play.board_page import begin, click_move, wait_for_moves, wait_for_status
 
@@ -18,6 +22,96 @@ GAMES = 100
 WARM_GAMES = 20
 MAX_GROWTH = 16 << 20
 """Bytes by which the server may grow over the games after the first ones."""
+
+VISITS = 3
+
+QUIET_SECONDS = 1.0
+"""Time for a page, and for the first answer, on a machine that does nothing else."""
+
+
+@pytest.fixture
+def new_server(runs: Path) -> Iterator[Server]:
+    """A server that nobody has used yet."""
+    server = Server("play", "--runs", str(runs), "--seed", "1")
+    yield server
+    server.interrupt()
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path) -> Iterator[Server]:
+    for name in ("first", "second"):
+        fake_journal(tmp_path, name, 40)
+    server = Server("dashboard", str(tmp_path))
+    yield server
+    server.interrupt()
+
+
+def test_a_page_and_the_first_answer_take_less_than_a_second(
+    browser: "Browser", new_server: Server
+) -> None:
+    pages = []
+    with open_pages(browser, new_server, ".kb-piece") as open_page:
+        page = open_page()
+        begin(page, bot=None)
+        page.wait_for_timeout(2000)  # the person thinks, and the network is loaded
+        begun = time.perf_counter()
+        click_move(page, "7g7f")
+        wait_for_moves(page, 2)
+        first_answer = time.perf_counter() - begun
+        for _ in range(VISITS):
+            page = open_page()
+            page.wait_for_timeout(2000)
+            begun = time.perf_counter()
+            page.goto(new_server.address)
+            page.get_by_role("button", name="Begin").wait_for()
+            pages.append(time.perf_counter() - begun)
+    assert first_answer < QUIET_SECONDS, "the first of the server, not the best of several"
+    assert min(pages) < QUIET_SECONDS
+
+
+def fastest_use(browser: "Browser", server: Server, address: str, control: str) -> float:
+    """Return the seconds until a page shows a control and has answered the first click."""
+    seconds = []
+    with open_pages(browser, server, "header") as open_page:
+        for _ in range(VISITS):
+            page = open_page(address)
+            page.wait_for_timeout(2000)
+            begun = time.perf_counter()
+            page.goto(server.address + address)
+            page.locator(control).first.wait_for()
+            page.get_by_role("button", name="Theme").click()
+            page.wait_for_selector("button:has(i:text('light_mode'))")
+            seconds.append(time.perf_counter() - begun)
+            page.context.clear_cookies()
+    return min(seconds)
+
+
+@pytest.mark.parametrize(
+    ("address", "control"),
+    [
+        ("analysis", '[data-tool="run"]'),
+        ("editor", '[data-tool="analyse"]'),
+        ("tsume", "button:has-text('Hint')"),
+    ],
+)
+def test_pages_beside_the_board_are_used_within_a_second(
+    browser: "Browser", server: Server, address: str, control: str
+) -> None:
+    assert fastest_use(browser, server, address, control) < QUIET_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("address", "control"),
+    [
+        ("?runs=first/second", ".d-table .q-checkbox"),
+        ("run/first", ".d-tool"),
+        ("ladder", ".k-card"),
+    ],
+)
+def test_pages_of_the_dashboard_are_used_within_a_second(
+    browser: "Browser", dashboard: Server, address: str, control: str
+) -> None:
+    assert fastest_use(browser, dashboard, address, control) < QUIET_SECONDS
 
 
 def test_twenty_pages_at_once(browser: "Browser", server: Server) -> None:

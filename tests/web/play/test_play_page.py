@@ -1,6 +1,7 @@
 """The page with the board, without a browser: requests, connections, refusals."""
 
 import asyncio
+import os
 import shutil
 import threading
 from collections.abc import AsyncIterator, Coroutine
@@ -20,7 +21,8 @@ from nicegui.testing.user_interaction import UserInteraction
 from nicegui.testing.user_simulation import user_simulation
 
 from keisei.play.session import GameSession
-from keisei.play.transfer import read_session
+from keisei.play.uploads import UploadReader
+from keisei.shogi.notation.record import GameRecord
 from keisei.shogi.notation.sfen import STARTPOS_SFEN
 from keisei.web.dashboard.site import build_play_page
 from keisei.web.play.board import BoardView
@@ -176,9 +178,12 @@ def test_the_page_of_a_game_whose_checkpoint_is_gone(runs: Path, tmp_path: Path)
 def test_other_pages_do_not_wait_while_a_file_is_read(runs: Path) -> None:
     readers: list[threading.Thread] = []
 
-    def read(data: bytes, name: str) -> GameSession:
-        readers.append(threading.current_thread())
-        return read_session(data, name)
+    class Uploads(UploadReader):
+        def read(self, data: bytes, name: str = "", *, variations: bool = False) -> GameRecord:
+            readers.append(threading.current_thread())
+            return super().read(data, name, variations=variations)
+
+    uploads = Uploads()
 
     async def story() -> None:
         opened: asyncio.Queue[GameSession] = asyncio.Queue()
@@ -190,12 +195,14 @@ def test_other_pages_do_not_wait_while_a_file_is_read(runs: Path) -> None:
         async with served(GameRoom(Catalogue(runs))) as (user, _):
             await user.open("/0")
             with user:
-                open_dialog(show, read)
+                open_dialog(show, GameSession.from_record, uploads=uploads)
             (uploader,) = user.find(ui.upload).elements
             file = SmallFileUpload("game.sfen", "", b"startpos moves 7g7f")
             await uploader.handle_uploads([file])
             assert (await opened.get()).length == 1
         (reader,) = readers
         assert reader is not threading.main_thread()
+        assert uploads.process_id not in (None, os.getpid())
+        uploads.close()
 
     run(story())
