@@ -108,6 +108,11 @@ class EnvConfig(Section):
     opening_plies: Annotated[int, Field(ge=0, le=MAX_PLY_LIMIT)] = Field(
         6, description="Random legal plies at the start of each self-play game."
     )
+    stagger_plies: Annotated[int, Field(ge=0, le=MAX_PLY_LIMIT)] = Field(
+        0,
+        description="Random plies by which the first games differ at most, so that the first "
+        "rollouts show all phases of a game; 0: all begin together.",
+    )
     declaration: Literal["27", "24", "off"] = Field(
         "27", description="Entering-king rule: 27 or 24 points to win by declaration, or off."
     )

@@ -98,6 +98,13 @@ TOWER_VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "planes of attacks": ("env.input_features=core46+attacks",),
     "64 games": ("env.num_games=64",),
     "64 games, planes of attacks": ("env.num_games=64", "env.input_features=core46+attacks"),
+    "128 games, planes of attacks": ("env.num_games=128", "env.input_features=core46+attacks"),
+    "64 games, planes of attacks, staggered": (
+        "env.num_games=64",
+        "env.input_features=core46+attacks",
+        "env.stagger_plies=128",
+    ),
+    "staggered": ("env.stagger_plies=128",),
     "16 plies per rollout": ("selfplay.rollout_plies=16",),
     "the half with large advantages": ("ppo.learn_share=0.5",),
 }

@@ -181,6 +181,8 @@ class SelfPlay:
             declaration=DeclarationRule.named(config.env.declaration),
             threads=threads,
         )
+        self._stagger_plies = config.env.stagger_plies
+        self.env.stagger(self._stagger_plies)
         self.pool_random = np.random.default_rng([seeds.pool, first_game])
         self.pool = OpponentPool(config.selfplay, games, network, self.pool_random)
         self.collector = Collector(
@@ -234,6 +236,7 @@ class SelfPlay:
             except ResetError:
                 self._must_reset = False
                 self.env.reset()
+                self.env.stagger(self._stagger_plies)
                 plies = itertools.count(0, self.env.num_games)
         stats.outcomes = ended  # also those of plies that are not learned from
         stats.abandoned_games = self.abandoned_games

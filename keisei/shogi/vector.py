@@ -8,7 +8,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,10 @@ from keisei.shogi.vector_kernels import (
     step_games,
     write_mask,
 )
+
+
+_GOLDEN_RATIO: Final = (5**0.5 - 1) / 2
+"""Multiples of it are spread evenly between whole numbers, however many there are."""
 
 
 class VectorStep(NamedTuple):
@@ -223,9 +227,7 @@ class VectorShogi:
         with self._stepping():
             if seed is not None:
                 self._games.rng_states[:] = game_rng_states(seed, self.num_games, self.first_game)
-            self._games.rewards[:] = 0
-            self._games.terminations[:] = 0
-            self._games.winners[:] = -1
+            self._forget_step()
             beginnings = np.full(self.num_games, BEGIN, dtype=np.int64)
             self.pool.run(step_games, self.num_games, self._games, beginnings)
         return self.last_step
@@ -235,6 +237,23 @@ class VectorShogi:
         states = self._games.rng_states
         states[1::2] = states[: len(states) // 2 * 2 : 2]
         return self.reset()
+
+    def stagger(self, plies: int) -> VectorStep:
+        """Start each game again and play less than `plies` random moves in it, by its number.
+
+        Games that begin together go through opening, middle game and end together, so that rollouts
+        show one phase at a time; staggered ones show all of them from the first rollout on.
+        """
+        _require_range("plies", plies, 0, MAX_PLY_LIMIT)
+        numbers = np.arange(self.first_game, self.first_game + self.num_games)
+        begin_at = (numbers * _GOLDEN_RATIO % 1.0 * plies).astype(np.int64)
+        for ply in range(plies):
+            actions = self.sample_actions()
+            actions[begin_at == ply] = BEGIN
+            with self._stepping():
+                self.pool.run(step_games, self.num_games, self._games, actions)
+        self._forget_step()
+        return self.last_step
 
     def step(self, actions: npt.ArrayLike) -> VectorStep:
         """Play ``actions[N]``, one in each game, and reset the games that ended.
@@ -371,6 +390,12 @@ class VectorShogi:
     def _repr_html_(self) -> str:
         """Draw the first boards, for notebooks."""
         return games_html(self.num_games, self.game)
+
+    def _forget_step(self) -> None:
+        """Clear what the last step said of its moves."""
+        self._games.rewards[:] = 0
+        self._games.terminations[:] = 0
+        self._games.winners[:] = -1
 
     @contextmanager
     def _stepping(self) -> Iterator[None]:

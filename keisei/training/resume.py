@@ -51,6 +51,7 @@ _NEW_GAMES: Final = frozenset(
         "env.num_games",
         "env.ply_limit",
         "env.opening_plies",
+        "env.stagger_plies",
         "env.declaration",
         "parallel.backend",
         "parallel.num_workers",

@@ -284,6 +284,31 @@ def test_games_begin_at_the_given_starts_after_random_opening_plies() -> None:
 
 
 @pytest.mark.kernels
+def test_staggered_games_are_in_all_phases_whoever_steps_them() -> None:
+    env = VectorShogi(32, seed=3)
+    before = fields(env.packed)
+    env.stagger(0)
+    assert fields(env.packed) == before
+    env.stagger(64)
+    plies = sorted(env.packed.ply.tolist())
+    assert plies[0] < 6
+    assert plies[-1] > 58
+    assert max(high - low for low, high in itertools.pairwise(plies)) < 6
+    for i in range(4):
+        assert len(env.game(i).moves) == env.packed.ply[i]
+        assert sorted(env.game(i).legal_actions) == sorted(
+            env.legal_actions[i, : env.legal_counts[i]]
+        )
+    assert not env.last_step.terminations.any()
+    assert env.outcome(0) is None
+    half = VectorShogi(16, seed=3, first_game=16)
+    half.stagger(64)
+    assert fields(half.packed) == fields(env.packed[16:])
+    with pytest.raises(ValueError, match="plies is -1"):
+        env.stagger(-1)
+
+
+@pytest.mark.kernels
 def test_openings_that_end_the_game_are_tried_again() -> None:
     # Whatever White plays, Black declares: no opening of one ply is possible.
     start = "4K4/PPPPPPPPP/4G4/9/9/9/9/9/4k4 w R2B3GP 1"

@@ -56,6 +56,7 @@ OTHERS = {
     "env.num_games": 4,
     "env.ply_limit": 24,
     "env.opening_plies": 2,
+    "env.stagger_plies": 9,
     "env.declaration": "24",
     "env.threads": 2,
     "model.type": "transformer",
