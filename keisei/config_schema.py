@@ -110,8 +110,7 @@ class EnvConfig(Section):
     )
     stagger_plies: Annotated[int, Field(ge=0, le=MAX_PLY_LIMIT)] = Field(
         0,
-        description="Random plies by which the first games differ at most, so that the first "
-        "rollouts show all phases of a game; 0: all begin together.",
+        description="Largest number of random plies by which the first games are apart; 0: none.",
     )
     declaration: Literal["27", "24", "off"] = Field(
         "27", description="Entering-king rule: 27 or 24 points to win by declaration, or off."

@@ -235,8 +235,7 @@ class SelfPlay:
                 break
             except ResetError:
                 self._must_reset = False
-                self.env.reset()
-                self.env.stagger(self._stagger_plies)
+                self.begin_again()
                 plies = itertools.count(0, self.env.num_games)
         stats.outcomes = ended  # also those of plies that are not learned from
         stats.abandoned_games = self.abandoned_games
@@ -246,6 +245,11 @@ class SelfPlay:
         """Abandon all games and begin new ones before the next ply; see `GameSource.reset`."""
         self.abandoned_games += self.env.num_games
         self._must_reset = True
+
+    def begin_again(self) -> None:
+        """Begin all games again, as at the start of a run."""
+        self.env.reset()
+        self.env.stagger(self._stagger_plies)
 
     @property
     def board(self) -> ShogiGame:

@@ -119,7 +119,7 @@ class SelfPlayWorker:
 
     def reset(self) -> None:
         """Abandon all games and start new ones."""
-        self._selfplay.env.reset()
+        self._selfplay.begin_again()
 
 
 def _worker_config(plan: GamesPlan) -> AppConfig:

@@ -246,6 +246,21 @@ def test_reset_abandons_the_games() -> None:
         assert experience.packed.ply.max() < 60
 
 
+def test_games_are_staggered_when_they_begin_and_after_a_reset() -> None:
+    config = config_with("model.type=sparse", "env.stagger_plies=19")
+    alone = SelfPlay(config, network_of(config), games=8, threads=1)
+    shares = GameShares(config, shares=2, ranks=Ranks())
+    worker = SelfPlayWorker(shares.next_plan(PoolSnapshots((), 0)))
+    assert worker._selfplay.env.packed.ply.tolist() == alone.env.packed.ply[:4].tolist()
+    for games in (alone, worker._selfplay):
+        games.env.reset()
+    worker.reset()
+    alone.begin_again()
+    plies = alone.env.packed.ply.tolist()
+    assert len(set(plies)) == len(plies)
+    assert worker._selfplay.env.packed.ply.tolist() == plies[:4]
+
+
 @posix_only
 def test_killed_workers_are_replaced_and_nothing_is_lost_or_doubled(running: Running) -> None:
     failures, abandoned = running.play.failures, running.play.abandoned_games
