@@ -41,7 +41,6 @@ from keisei.shogi.vector_kernels import (
     write_mask,
 )
 
-
 _GOLDEN_RATIO: Final = (5**0.5 - 1) / 2
 """Multiples of it are spread evenly between whole numbers, however many there are."""
 
