@@ -182,6 +182,8 @@ class Replay:
 
     def rewind(self, length: int) -> None:
         """Take back moves until `length` are left, in a time proportional to their number."""
+        if length >= self.length:
+            return  # the board, which takes longest to read, is as it should be
         while self.length > length:
             self.game.pop()
             self.length -= 1
