@@ -18,7 +18,10 @@ INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as in shells."""
 
 RETRY_INTERVAL: Final = 0.05
-"""Seconds until a `KeyboardInterrupt` that was lost is raised again."""
+"""Seconds until a handler is called again where no exception was raised, or where it was lost."""
+
+_CALLED_FROM_C: Final = "numpy"
+"""Package whose Python code Numba calls from C, without looking at what it raises."""
 
 _SHOW_CURSOR: Final = b"\x1b[?25h"
 
@@ -28,7 +31,7 @@ class CtrlC:
 
     Python drops an exception that a signal handler raises while a C library runs a callback, and
     Numba has such callbacks while it loads kernels. A dropped `KeyboardInterrupt` is raised again
-    until it arrives.
+    until it arrives. Where nobody would be told of it (`_would_be_lost`), it is raised later.
     """
 
     def __init__(self) -> None:
@@ -46,6 +49,9 @@ class CtrlC:
         sys.unraisablehook = self._retry_if_lost
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if _would_be_lost(frame):
+            _call_again(signum)
+            return
         is_retry, self._is_retry = self._is_retry, False
         if self.was_pressed and not is_retry:
             _restore_terminal()
@@ -57,18 +63,8 @@ class CtrlC:
         if lost.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(lost)
             return
-        from threading import Timer
-
-        self.was_lost = True
-        retry = Timer(RETRY_INTERVAL, self._raise_again)
-        retry.daemon = True
-        retry.start()
-
-    def _raise_again(self) -> None:
-        from _thread import interrupt_main
-
-        self._is_retry = True
-        interrupt_main()
+        self.was_lost = self._is_retry = True
+        _call_again(signal.SIGINT)
 
 
 @contextmanager
@@ -83,6 +79,9 @@ def like_ctrl_c() -> Iterator[None]:
     def handle(signum: int, frame: FrameType | None) -> None:
         nonlocal was_sent
         if was_sent:
+            return
+        if _would_be_lost(frame):
+            _call_again(signum)
             return
         was_sent = True
         _discard_lost_output()
@@ -104,6 +103,41 @@ def like_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if was_sent else handler)
+
+
+def _would_be_lost(frame: FrameType | None) -> bool:
+    """Return whether an exception that is raised in this frame may disappear without a word.
+
+    At each call of a kernel, Numba asks record arrays for an attribute that they don't have, and
+    clears whatever their `__getattribute__` raises.
+    """
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == _CALLED_FROM_C:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _call_again(signum: int) -> None:
+    """Have the handler of a signal called again, a moment later."""
+    from threading import Timer
+
+    timer = Timer(RETRY_INTERVAL, _send_to_main_thread, (signum,))
+    timer.daemon = True
+    timer.start()
+
+
+def _send_to_main_thread(signum: int) -> None:
+    if hasattr(signal, "pthread_kill"):  # ends a wait, too
+        from threading import main_thread
+
+        identity = main_thread().ident
+        assert identity is not None
+        signal.pthread_kill(identity, signum)
+    else:
+        from _thread import interrupt_main
+
+        interrupt_main(signal.Signals(signum))
 
 
 def _discard_lost_output() -> None:

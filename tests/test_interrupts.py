@@ -37,10 +37,48 @@ prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 numbers = (ctypes.c_int * 2)(2, 1)
 ctypes.CDLL(None).qsort(numbers, 2, ctypes.sizeof(ctypes.c_int), prototype(compare))
 print("lost", flush=True)
+start = time.monotonic()
 try:
     time.sleep(20.0)
 except KeyboardInterrupt:
-    print("raised again", flush=True)
+    print("raised again" if time.monotonic() - start < 10.0 else "too late", flush=True)
+"""
+
+CLEARED_BY_NUMBA = """
+import signal, sys, time
+from keisei.interrupts import CtrlC, like_ctrl_c
+import numpy as np
+from numba import njit
+
+number = getattr(signal, sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)
+CtrlC().install()
+
+@njit
+def first(array):
+    return array[0].x
+
+records = np.zeros(2, dtype=[("x", np.int64)]).view(np.recarray)
+first(records)
+sent = False
+
+def press(frame, event, argument):
+    # As if the key were pressed while Numba looks at the array.
+    global sent
+    if not sent and frame.f_code.co_name == "__getattribute__" and event == "call":
+        sent = True
+        sys.setprofile(None)
+        signal.raise_signal(number)
+
+with like_ctrl_c():
+    try:
+        sys.setprofile(press)
+        first(records)
+        sys.setprofile(None)
+        print("sent" if sent else "not sent", flush=True)
+        time.sleep(20.0)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
 """
 
 PRESSED_TWICE = """
@@ -83,6 +121,12 @@ def test_ctrl_c_is_not_lost_in_a_callback() -> None:
     result = run(LOST_IN_A_CALLBACK)
     assert result.stdout == "lost\nraised again\n"
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_is_not_cleared_by_a_call_of_a_kernel(number: str) -> None:
+    result = run(CLEARED_BY_NUMBA, number)
+    assert (result.stdout, result.stderr) == ("sent\ninterrupted\n", "")
 
 
 def test_the_second_ctrl_c_ends_at_once() -> None:
