@@ -10,6 +10,7 @@ and writes the ratings to the package, from where the board takes them.
 """
 
 import json
+import sys
 from contextlib import ExitStack, closing
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from rich.progress import Progress
 
 from keisei.commands.tables import progress_bar
 from keisei.constants import BUILTIN
+from keisei.errors import KeiseiError
 from keisei.evaluation.match import MatchSettings, play_match
 from keisei.evaluation.placing import PlacingSettings, place_player
 from keisei.evaluation.scale import current_scale
@@ -137,7 +139,12 @@ def measure(
     games: Annotated[int, typer.Option(min=2, help="Games against the level below.")] = GAMES,
     within: Annotated[float, typer.Option(min=1.0, help="Half of the interval of ratings.")] = 40.0,
     top_games: Annotated[int, typer.Option(min=2, help="Games of the highest level.")] = 60,
-    levels: Annotated[int, typer.Option(min=1, max=MAX_LEVEL, help="Up to this one.")] = MAX_LEVEL,
+    only: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1, max=MAX_LEVEL, help="This level; the others stay as the file has them."
+        ),
+    ] = None,
     output: Annotated[Path, typer.Option(help="File of the ratings.")] = RATINGS,
 ) -> None:
     """Rate the levels of the player in the package and write their ratings."""
@@ -145,15 +152,18 @@ def measure(
     table = new_table("levels")
     for heading in ("level", "Elo, 95 %", "games", "score against the one below"):
         table.add_column(heading, justify="right")
-    ratings: dict[str, int] = {}
-    bounds: dict[str, int] = {}
-    scores: dict[str, float] = {}
+    network = open_network(Path(BUILTIN))(usable_cpus()).identity
+    known = json.loads(output.read_text("utf-8")) if only and output.exists() else {}
+    if only and (known.get("scale"), known.get("network")) != (scale.version, network):
+        raise KeiseiError(f"{output} has ratings of another network or scale: measure all levels")
+    ratings: dict[str, int] = known.get("ratings", {})
+    bounds: dict[str, int] = known.get("bounds", {})
+    scores: dict[str, float] = known.get("against_below", {})
     with ExitStack() as stack, progress_bar() as bar:
-        below = stack.enter_context(closing(make_player(WEAKEST)))
-        network = ""
-        for level in [number for number in LEVELS if number <= levels]:
+        for level in only or LEVELS:
+            weaker = f"{BUILTIN}:level={level - 1}" if level - 1 in LEVELS else WEAKEST
+            below = stack.enter_context(closing(make_player(weaker)))
             player = stack.enter_context(closing(make_player(f"{BUILTIN}:level={level}")))
-            network = network or player.identity.partition(":")[0]
             limit = top_games if level == MAX_LEVEL else games
             score = _score(bar, player, below, limit)
             settings = PlacingSettings(within=within, max_games=4 * limit)
@@ -162,12 +172,13 @@ def measure(
             bar.remove_task(task)
             table.add_row(str(level), str(placement), f"{placement.games:,}", str(score))
             scores[str(level)] = round(score.score, 4)
+            for old in (ratings, bounds):
+                old.pop(str(level), None)
             # Beyond the last references a rating says little, and its lower bound what is known.
             if placement.position == "above":
                 bounds[str(level)] = round(placement.low)
             elif placement.position == "on" and placement.error <= UNSURE * within:
                 ratings[str(level)] = round(placement.rating)
-            below = player
     content = {
         "scale": scale.version,
         "network": network,
@@ -201,4 +212,7 @@ def _score(bar: Progress, player: Player, opponent: Player, games: int) -> Score
 
 
 if __name__ == "__main__":
-    app()
+    try:
+        app()
+    except KeiseiError as error:
+        sys.exit(f"error: {error}")

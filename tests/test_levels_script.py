@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from keisei.errors import KeiseiError
 from keisei.evaluation.placing import Placement
 from keisei.levels import LEVELS, Level
 from tests.scripts import load_script
@@ -75,3 +76,24 @@ def test_a_level_above_the_scale_gets_its_bound(
     content = json.loads(path.read_text("utf-8"))
     assert content["ratings"] == {"1": 900}
     assert content["bounds"] == {"2": 4100}
+
+
+def test_one_level_is_measured_again(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [Placement(3000.0, 2980.0, 3020.0, 8), Placement(4600.0, 4099.6, 4900.0, 8, "above")]
+    monkeypatch.setattr(script, "place_player", lambda *_: SimpleNamespace(placement=found.pop(0)))
+    path = tmp_path / "levels.json"
+    kept = json.loads(script.RATINGS.read_text("utf-8"))
+    path.write_text(json.dumps(kept))
+    call(script, "measure", "--games", 2, "--only", 8, "--output", path)
+    content = json.loads(path.read_text("utf-8"))
+    assert content["ratings"] == kept["ratings"] | {"8": 3000}
+    assert content["against_below"].keys() >= kept["against_below"].keys()
+    call(script, "measure", "--games", 2, "--only", 8, "--output", path)
+    content = json.loads(path.read_text("utf-8"))
+    assert "8" not in content["ratings"], "its bound has taken its place"
+    assert content["bounds"]["8"] == 4100
+    path.write_text(json.dumps(kept | {"network": "another"}))
+    with pytest.raises(KeiseiError, match="another network"):
+        call(script, "measure", "--only", 8, "--output", path)
