@@ -18,6 +18,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+gc.disable()  # until everything is imported and collected
+
+
 def pytest_collection_finish() -> None:
     """Leave modules and thousands of collected tests out of garbage collection.
 
@@ -26,6 +29,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

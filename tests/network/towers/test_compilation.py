@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch._dynamo.utils import counters
 
 from keisei.network.towers import compilation
 from keisei.network.towers.compilation import CACHE_VARIABLE, compile_forward
@@ -25,13 +24,20 @@ GRAPHS_ONLY = "eager"
 def private_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "inductor"))
     torch._dynamo.reset()
-    counters.clear()
+    counters().clear()
     yield
     torch._dynamo.reset()
 
 
+def counters() -> dict[str, Any]:
+    """Return what torch has counted; importing it takes seconds."""
+    from torch._dynamo.utils import counters
+
+    return counters
+
+
 def graphs() -> int:
-    return int(counters["stats"]["unique_graphs"])
+    return int(counters()["stats"]["unique_graphs"])
 
 
 def gradients(model: ActorCritic, output: ModelOutput) -> tuple[torch.Tensor, ...]:
@@ -50,7 +56,7 @@ def test_calls_while_acting_and_learning_run_compiled(model_type: str) -> None:
     assert graphs() == 0
     assert compile_forward(model, backend=GRAPHS_ONLY)
     assert graphs() == 2  # one for acting, one for learning, both whole: no graph breaks
-    assert not counters["graph_break"]
+    assert not counters()["graph_break"]
 
     with torch.inference_mode():
         acting = model(batch.planes, batch.legal)
