@@ -5,7 +5,8 @@
 It starts a board and a dashboard with runs that never were, opens their pages in Chromium as the
 browser tests do, and writes ``PAGE-WIDTHxHEIGHT-LANGUAGE.webp``. Look at them: on every one, the
 board and both hands fit the window, nothing overlaps or is cut, and the Japanese ones have no
-English. ``--width 0`` keeps the size of the windows, to look closely.
+English. ``--width 0`` keeps the size of the windows, to look closely. It takes fonts with kanji,
+such as those of Debian's ``fonts-noto-cjk``.
 """
 
 import argparse
@@ -56,6 +57,17 @@ SETTLING: Final = 700
 
 TIMEOUT: Final = 120_000
 """Milliseconds that a page has: the machine may be busy."""
+
+HAS_KANJI: Final = """() => {
+    const drawn = kanji => {
+        const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+        pen.font = "20px serif";
+        pen.fillText(kanji, 0, 20);
+        return canvas.toDataURL();
+    };
+    return drawn("歩") !== drawn("飛");
+}"""
+"""Whether the fonts of the machine have kanji: without them all look the same, an empty box."""
 
 OPENING: Final = (
     "startpos moves 7g7f 3c3d 2g2f 8c8d 2f2e 8d8e 6i7h 4a3b 2e2d 2c2d 2h2d 8e8f 8g8f 8b8f "
@@ -164,6 +176,14 @@ def show_sign_of_life(folder: Path) -> None:
     write_atomically(folder / RUNS / "second" / HEARTBEAT, heartbeat.to_json())
 
 
+def require_kanji(browser: "Browser") -> None:
+    """End if the pieces would be empty boxes."""
+    page = browser.new_page()
+    if not page.evaluate(HAS_KANJI):
+        raise SystemExit("error: no font has kanji; install one, such as fonts-noto-cjk")
+    page.close()
+
+
 def take(browser: "Browser", address: str, shot: Shot, size: tuple[int, int], locale: str) -> bytes:
     """Return a picture of a page's window, as PNG."""
     width, height = size
@@ -211,6 +231,7 @@ def main() -> None:
         sync_playwright() as driver,
     ):
         browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        require_kanji(browser)
         for name in arguments.only:
             shot = SHOTS[name]
             for size in SIZES:
