@@ -225,7 +225,7 @@ def test_menus_and_dialogs_move_only_where_motion_is_wanted(
 ) -> None:
     page = open_page(motion=motion)
     duration = "one => getComputedStyle(one).getPropertyValue('--q-transition-duration')"
-    assert page.locator(".q-dialog").first.evaluate(duration) == ("300ms" if motion else "0ms")
+    assert page.locator(".q-dialog__inner").evaluate(duration) == ("300ms" if motion else "0ms")
     page.get_by_label("Clock").click()
     assert page.locator(".q-menu").evaluate(duration) == ("300ms" if motion else "0ms")
     if not motion:
