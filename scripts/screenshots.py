@@ -1,12 +1,14 @@
 """Take the pictures of ``docs/pages.md``: each page at five sizes of window, in both languages.
 
     python scripts/screenshots.py [--to DIR] [--width PIXELS] [--only play ...]
+    python scripts/screenshots.py --manual
 
 It starts a board and a dashboard with runs that never were, opens their pages in Chromium as the
 browser tests do, and writes ``PAGE-WIDTHxHEIGHT-LANGUAGE.webp``. Look at them: on every one, the
 board and both hands fit the window, nothing overlaps or is cut, and the Japanese ones have no
 English. ``--width 0`` keeps the size of the windows, to look closely. It takes fonts with kanji,
-such as those of Debian's ``fonts-noto-cjk``.
+such as those of Debian's ``fonts-noto-cjk``. ``--manual`` takes those of the manual's other pages
+that need no game: of the dashboard and of a mate problem.
 """
 
 import argparse
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 RUNS: Final = "runs"
 PICTURES: Final = ROOT / "docs" / "images" / "pages"
+MANUAL_PICTURES: Final = PICTURES.parent
 SIZES: Final = ((390, 844), (844, 390), (820, 1180), (1280, 800), (1920, 1080))
 FINGERS: Final = 900
 """Windows below this width belong to devices that are touched."""
@@ -130,6 +133,15 @@ SHOTS: Final = {
     "dashboard": Shot("dashboard", "?runs=first/second", is_plotted),
     "run": Shot("dashboard", "run/second", is_plotted),
 }
+
+
+MANUAL: Final = {
+    "tsume": ("tsume", (1000, 680), "en"),
+    "dashboard-runs": ("dashboard", (1200, 960), "en"),
+    "dashboard-run": ("run", (1200, 1560), "en"),
+    "dashboard-japanese": ("run", (390, 844), "ja"),
+}
+"""Pictures of other pages of the manual: name, page, size, language."""
 
 
 def rated(event: EvaluationEnd, strength: float) -> EvaluationEnd:
@@ -223,6 +235,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=PICTURES, help="folder of the pictures")
     parser.add_argument("--width", type=int, default=WIDTH, help="their width at most; 0: all")
     parser.add_argument("--only", nargs="+", choices=SHOTS, default=list(SHOTS), help="pages")
+    parser.add_argument("--manual", action="store_true", help="those of the manual's other pages")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
     with (
@@ -232,7 +245,17 @@ def main() -> None:
     ):
         browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         require_kanji(browser)
-        for name in arguments.only:
+        wanted = arguments.only
+        if arguments.manual:
+            wanted = []
+            for name, (page, size, language) in MANUAL.items():
+                show_sign_of_life(Path(folder))
+                shot, locale = SHOTS[page], LANGUAGES[language]
+                picture = take(browser, started[shot.command].address, shot, size, locale)
+                # 256 colours keep it small; the other methods lose those of small texts.
+                image = shrink(picture, 0).quantize(method=Image.Quantize.FASTOCTREE)
+                image.save(MANUAL_PICTURES / f"{name}.png", optimize=True)
+        for name in wanted:
             shot = SHOTS[name]
             for size in SIZES:
                 for language, locale in LANGUAGES.items():
