@@ -9,7 +9,7 @@ import pytest
 
 from keisei.shogi.notation import GameRecord, GameTree, read_kif, write_kif
 from tests.web.conftest import Server
-from tests.web.page_check import PageCheck, accessibility_problems
+from tests.web.page_check import PageCheck, accessibility_problems, settle
 from tests.web.play.board_page import begin, click_move, middle
 from tests.web.windows import DESK, PHONE, OpenPage, Windows, open_pages
 
@@ -300,7 +300,7 @@ def test_board_and_tools_fit_every_window(open_page: OpenPage) -> None:
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
             page.evaluate("window.scrollTo(0, 0)")
-            page.wait_for_timeout(50)
+            settle(page)
             place: Any = page.locator(board).first.bounding_box()
             where = f"{address} at {width}x{height}: {place}"
             assert place["x"] >= 0, where

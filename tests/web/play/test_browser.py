@@ -230,7 +230,10 @@ def test_clocks(open_page: OpenPage) -> None:
     page.get_by_label("Clock").click()
     page.get_by_role("option", name="3 minutes").click()
     begin(page, side="Both")
-    page.wait_for_function("() => document.querySelectorAll('.kp-clock')[1].innerText === '2:59'")
+    # A busy machine may miss the first second.
+    page.wait_for_function(
+        "() => /^2:5\\d$/.test(document.querySelectorAll('.kp-clock')[1].innerText)"
+    )
     assert page.locator(".kp-clock").first.inner_text() == "3:00"
 
 

@@ -307,6 +307,15 @@ def test_only_one_message_at_a_time(open_page: OpenPage) -> None:
     )
 
 
+def wait_for_file(page: "Page", folder: Path, move: str) -> None:
+    """Wait until the file of a game has a move."""
+    for _ in range(600):
+        if any(move in file.read_text("utf-8") for file in folder.glob("*.kif")):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"no game with {move} was saved")
+
+
 def test_games_are_kept_over_a_restart(windows: Windows, runs: Path, tmp_path: Path) -> None:
     played: list[str] = []
     for start in (1, 2):
@@ -319,7 +328,7 @@ def test_games_are_kept_over_a_restart(windows: Windows, runs: Path, tmp_path: P
                     click_move(page, "7g7f")
                     wait_for_moves(page, 2)
                     played = moves(page)
-                    page.wait_for_timeout(300)
+                    wait_for_file(page, tmp_path, move=played[-1][1:])
                 else:
                     page.keyboard.press("Escape")
                     page.wait_for_selector(".q-dialog", state="detached")
