@@ -1,11 +1,14 @@
 """Take the pictures of ``docs/pages.md``: each page at five sizes of window, in both languages.
 
     python scripts/screenshots.py [--to DIR] [--width PIXELS] [--only play ...]
+    python scripts/screenshots.py --manual
 
 It starts a board and a dashboard with runs that never were, opens their pages in Chromium as the
 browser tests do, and writes ``PAGE-WIDTHxHEIGHT-LANGUAGE.webp``. Look at them: on every one, the
 board and both hands fit the window, nothing overlaps or is cut, and the Japanese ones have no
-English. ``--width 0`` keeps the size of the windows, to look closely.
+English. ``--width 0`` keeps the size of the windows, to look closely. It takes fonts with kanji,
+such as those of Debian's ``fonts-noto-cjk``. ``--manual`` takes those of the manual's other pages
+that need no game: of the dashboard and of a mate problem.
 """
 
 import argparse
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 RUNS: Final = "runs"
 PICTURES: Final = ROOT / "docs" / "images" / "pages"
+MANUAL_PICTURES: Final = PICTURES.parent
 SIZES: Final = ((390, 844), (844, 390), (820, 1180), (1280, 800), (1920, 1080))
 FINGERS: Final = 900
 """Windows below this width belong to devices that are touched."""
@@ -56,6 +60,17 @@ SETTLING: Final = 700
 
 TIMEOUT: Final = 120_000
 """Milliseconds that a page has: the machine may be busy."""
+
+HAS_KANJI: Final = """() => {
+    const drawn = kanji => {
+        const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+        pen.font = "20px serif";
+        pen.fillText(kanji, 0, 20);
+        return canvas.toDataURL();
+    };
+    return drawn("歩") !== drawn("飛");
+}"""
+"""Whether the fonts of the machine have kanji: without them all look the same, an empty box."""
 
 OPENING: Final = (
     "startpos moves 7g7f 3c3d 2g2f 8c8d 2f2e 8d8e 6i7h 4a3b 2e2d 2c2d 2h2d 8e8f 8g8f 8b8f "
@@ -120,6 +135,15 @@ SHOTS: Final = {
 }
 
 
+MANUAL: Final = {
+    "tsume": ("tsume", (1000, 680), "en"),
+    "dashboard-runs": ("dashboard", (1200, 960), "en"),
+    "dashboard-run": ("run", (1200, 1560), "en"),
+    "dashboard-japanese": ("run", (390, 844), "ja"),
+}
+"""Pictures of other pages of the manual: name, page, size, language."""
+
+
 def rated(event: EvaluationEnd, strength: float) -> EvaluationEnd:
     """Return an evaluation whose rating rises as a real one does, with some noise."""
     update = event.progress.update
@@ -164,6 +188,14 @@ def show_sign_of_life(folder: Path) -> None:
     write_atomically(folder / RUNS / "second" / HEARTBEAT, heartbeat.to_json())
 
 
+def require_kanji(browser: "Browser") -> None:
+    """End if the pieces would be empty boxes."""
+    page = browser.new_page()
+    if not page.evaluate(HAS_KANJI):
+        raise SystemExit("error: no font has kanji; install one, such as fonts-noto-cjk")
+    page.close()
+
+
 def take(browser: "Browser", address: str, shot: Shot, size: tuple[int, int], locale: str) -> bytes:
     """Return a picture of a page's window, as PNG."""
     width, height = size
@@ -203,6 +235,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=PICTURES, help="folder of the pictures")
     parser.add_argument("--width", type=int, default=WIDTH, help="their width at most; 0: all")
     parser.add_argument("--only", nargs="+", choices=SHOTS, default=list(SHOTS), help="pages")
+    parser.add_argument("--manual", action="store_true", help="those of the manual's other pages")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
     with (
@@ -211,7 +244,18 @@ def main() -> None:
         sync_playwright() as driver,
     ):
         browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        for name in arguments.only:
+        require_kanji(browser)
+        wanted = arguments.only
+        if arguments.manual:
+            wanted = []
+            for name, (page, size, language) in MANUAL.items():
+                show_sign_of_life(Path(folder))
+                shot, locale = SHOTS[page], LANGUAGES[language]
+                picture = take(browser, started[shot.command].address, shot, size, locale)
+                # 256 colours keep it small; the other methods lose those of small texts.
+                image = shrink(picture, 0).quantize(method=Image.Quantize.FASTOCTREE)
+                image.save(MANUAL_PICTURES / f"{name}.png", optimize=True)
+        for name in wanted:
             shot = SHOTS[name]
             for size in SIZES:
                 for language, locale in LANGUAGES.items():

@@ -55,6 +55,8 @@ def frame(title: str, *, links: dict[str, str] | None = None) -> Iterator[ui.ele
     page_language()  # before the document is written, which names it
     add_style("theme.css")
     ui.add_body_html(f"<script>{_text('modal.js')}</script>")
+    # A module runs when Quasar's script has run, and before the page is built.
+    ui.add_body_html(f'<script type="module">{_text("motion.js")}</script>')
     ui.page_title(f"{title} · Keisei" if title else "Keisei")
     with ui.element("header").classes("k-header"):
         home = tr("Keisei, home")

@@ -8,19 +8,13 @@ from urllib.parse import quote
 import pytest
 
 from keisei.shogi.notation import GameRecord, GameTree, read_kif, write_kif
-from tests.web.conftest import (
-    DESK,
-    PHONE,
-    OpenPage,
-    PageCheck,
-    Server,
-    accessibility_problems,
-    open_pages,
-)
+from tests.web.conftest import Server
+from tests.web.page_check import PageCheck, accessibility_problems, settle
 from tests.web.play.board_page import begin, click_move, middle
+from tests.web.windows import DESK, PHONE, OpenPage, Windows, open_pages
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
@@ -31,8 +25,8 @@ SIZES = ((390, 844), (844, 390), (820, 1180), (1280, 800), (1920, 1080))
 
 
 @pytest.fixture
-def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    with open_pages(browser, server, ".kb-piece, .kx-square svg") as open_page:
+def open_page(windows: Windows, server: Server) -> Iterator[OpenPage]:
+    with open_pages(windows, server, ".kb-piece, .kx-square svg") as open_page:
         yield open_page
 
 
@@ -306,7 +300,7 @@ def test_board_and_tools_fit_every_window(open_page: OpenPage) -> None:
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
             page.evaluate("window.scrollTo(0, 0)")
-            page.wait_for_timeout(50)
+            settle(page)
             place: Any = page.locator(board).first.bounding_box()
             where = f"{address} at {width}x{height}: {place}"
             assert place["x"] >= 0, where

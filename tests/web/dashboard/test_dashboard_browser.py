@@ -38,18 +38,13 @@ from keisei.web.dashboard.components import Dashboard
 from tests.evaluation.test_results import Nobody
 from tests.runs.journals import append, entry, evaluation, fake_journal, new_run, step
 from tests.training.fake_run import random_record
-from tests.web.conftest import (
-    PHONE,
-    OpenPage,
-    PageCheck,
-    Server,
-    accessibility_problems,
-    open_pages,
-)
+from tests.web.conftest import Server
+from tests.web.page_check import PageCheck, accessibility_problems
 from tests.web.play.board_page import click_move
+from tests.web.windows import PHONE, OpenPage, Windows, open_pages
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
@@ -113,8 +108,8 @@ def server(root: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    with open_pages(browser, server, ".k-card:visible") as open_page:
+def open_page(windows: Windows, server: Server) -> Iterator[OpenPage]:
+    with open_pages(windows, server, ".k-card:visible") as open_page:
         yield open_page
 
 
@@ -434,20 +429,16 @@ def test_pages_that_do_not_exist_say_so(server: Server) -> None:
     assert server.request("/_nicegui/nothing")[0] == 404
 
 
-@pytest.mark.parametrize("language", ["en-US", "ja-JP"])
-def test_nothing_is_wrong_with_a_refusal(browser: "Browser", tmp_path: Path, language: str) -> None:
-    server = Server("dashboard", str(tmp_path), "--token", "the-secret-token")
-    page = browser.new_page(locale=language)
-    try:
-        page.goto(server.address.partition("?")[0])
-        page.locator("h1").wait_for()
-        check = PageCheck(page)
-        check.look("refused")
-        assert check.problems == {}
-        assert page.evaluate("document.documentElement.lang") == language[:2]
-    finally:
-        page.close()
-        server.interrupt()
+def test_nothing_is_wrong_with_a_refusal(windows: Windows, tmp_path: Path) -> None:
+    with Server("dashboard", str(tmp_path), "--token", "the-secret-token") as server:
+        for language in ("en-US", "ja-JP"):
+            with windows.open(language=language) as page:
+                page.goto(server.address.partition("?")[0])
+                page.locator("h1").wait_for()
+                check = PageCheck(page)
+                check.look("refused")
+                assert check.problems == {}, language
+                assert page.evaluate("document.documentElement.lang") == language[:2]
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -520,37 +511,36 @@ def test_nothing_is_wrong_with_the_pages_and_their_menus(
     assert check.problems == {}
 
 
-@pytest.mark.parametrize("language", ["en-US", "ja-JP"])
 def test_nothing_is_wrong_with_pages_that_have_nothing_to_show(
-    browser: "Browser", tmp_path: Path, language: str
+    windows: Windows, tmp_path: Path
 ) -> None:
-    server = Server("dashboard", str(tmp_path))
-    page = browser.new_page(locale=language)
-    check = PageCheck(page, {"alphabeta", "greedy", "ladder", "random", "store", "train"})
-    try:
-        for path in ("", "games", "ladder", "run/nothing"):
-            page.goto(server.address + path)
-            page.wait_for_selector(".d-none")
-            check.look(path)
-        (tmp_path / "ladder.sqlite3").write_bytes(b"no database at all")
-        page.goto(server.address + "ladder")
-        page.wait_for_selector(".d-problem:visible")
-        check.look("a broken ladder")
-    finally:
-        page.close()
-        server.interrupt()
-    assert check.problems == {}
+    ladder = tmp_path / "ladder.sqlite3"
+    names = {"alphabeta", "greedy", "ladder", "random", "store", "train"}
+    with Server("dashboard", str(tmp_path)) as server:
+        for language in ("en-US", "ja-JP"):
+            ladder.unlink(missing_ok=True)
+            with windows.open(language=language) as page:
+                check = PageCheck(page, names)
+                for path in ("", "games", "ladder", "run/nothing"):
+                    page.goto(server.address + path)
+                    page.wait_for_selector(".d-none")
+                    check.look(path)
+                ladder.write_bytes(b"no database at all")
+                page.goto(server.address + "ladder")
+                page.wait_for_selector(".d-problem:visible")
+                check.look("a broken ladder")
+            assert check.problems == {}, language
 
 
-def test_figures_of_a_report_stay_on_one_line(browser: "Browser", root: Path) -> None:
+def test_figures_of_a_report_stay_on_one_line(windows: Windows, root: Path) -> None:
     report = write_report(root / "first")
-    page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.set_content(report.read_text("utf-8"))
-    heights = page.evaluate(
-        "[...document.querySelectorAll('.card dd')].map(dd => { const r = document.createRange();"
-        " r.selectNode(dd.firstChild); return r.getClientRects().length; })"
-    )
-    page.close()
+    with windows.open((390, 844)) as page:
+        page.set_content(report.read_text("utf-8"))
+        heights = page.evaluate(
+            "[...document.querySelectorAll('.card dd')].map(dd => {"
+            " const r = document.createRange();"
+            " r.selectNode(dd.firstChild); return r.getClientRects().length; })"
+        )
     assert heights
     assert set(heights) == {1}
 
@@ -680,10 +670,11 @@ def test_links_are_named_but_not_followed(open_page: OpenPage) -> None:
     assert SECRET not in page.inner_text("body")
 
 
-def test_an_empty_folder_says_what_to_do_and_waits(browser: "Browser", tmp_path: Path) -> None:
-    server = Server("dashboard", str(tmp_path), "--token", "the-secret-token")
-    page = browser.new_page()
-    try:
+def test_an_empty_folder_says_what_to_do_and_waits(windows: Windows, tmp_path: Path) -> None:
+    with (
+        Server("dashboard", str(tmp_path), "--token", "the-secret-token") as server,
+        windows.open() as page,
+    ):
         assert server.request("/")[0] == 401, "a token is required"
         page.goto(server.address)
         page.get_by_text("keisei train", exact=True).wait_for()
@@ -695,9 +686,6 @@ def test_an_empty_folder_says_what_to_do_and_waits(browser: "Browser", tmp_path:
         page.get_by_text("keisei train", exact=True).wait_for()
         new_run(tmp_path, "one", step(1, a=1.0))
         page.wait_for_selector('a[href="/run/one"]')
-    finally:
-        page.close()
-        server.interrupt()
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["{root}/first"], [".", "--token", "short"]])

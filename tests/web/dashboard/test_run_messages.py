@@ -25,7 +25,7 @@ from keisei.web.dashboard import run_messages
 from keisei.web.dashboard.run_messages import message_text
 from tests.evaluation.test_results import Nobody
 from tests.runs.journals import new_run, step
-from tests.web.conftest import IDENTIFIER, LATIN
+from tests.web.page_check import IDENTIFIER, LATIN
 
 
 @pytest.fixture

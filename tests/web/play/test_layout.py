@@ -8,20 +8,13 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.web.conftest import (
-    DESK,
-    PHONE,
-    Engine,
-    OpenPage,
-    PageCheck,
-    Server,
-    accessibility_problems,
-    open_pages,
-)
+from tests.web.conftest import Engine, Server
+from tests.web.page_check import PageCheck, accessibility_problems
 from tests.web.play.board_page import begin, choose_tool, click_move, middle, origin, wait_for_moves
+from tests.web.windows import DESK, PHONE, OpenPage, Windows, open_pages
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
@@ -32,8 +25,8 @@ PLAYERS = ("Akane", "Botan")
 
 
 @pytest.fixture
-def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    with open_pages(browser, server, ".kb-piece") as open_page:
+def open_page(windows: Windows, server: Server) -> Iterator[OpenPage]:
+    with open_pages(windows, server, ".kb-piece") as open_page:
         yield open_page
 
 
@@ -218,14 +211,14 @@ main()
 
 
 def test_nothing_is_wrong_with_a_broken_player_and_without_a_room(
-    browser: "Browser", runs: Path, engine: Engine
+    windows: Windows, runs: Path, engine: Engine
 ) -> None:
     server = Server(
         "play", f"--runs={runs}", "--color=white", engine.spec, program=["-c", ONE_ROOM]
     )
     try:
         engine.remove()
-        with open_pages(browser, server, "[role=alert]:visible") as open_page:
+        with open_pages(windows, server, "[role=alert]:visible") as open_page:
             playing = PageCheck(open_page())
             playing.look("a player that is broken")
             refused = PageCheck(open_page(language="ja-JP"))
@@ -237,14 +230,13 @@ def test_nothing_is_wrong_with_a_broken_player_and_without_a_room(
 
 @pytest.mark.parametrize("language", ["en-US", "ja-JP"])
 def test_nothing_is_wrong_with_a_page_that_is_not_there(
-    browser: "Browser", server: Server, language: str
+    windows: Windows, server: Server, language: str
 ) -> None:
-    page = browser.new_page(locale=language)
-    page.goto(f"{server.address}not/there")
-    page.wait_for_selector("[role=alert]")
-    check = PageCheck(page)
-    check.look("not found")
-    page.close()
+    with windows.open(language=language) as page:
+        page.goto(f"{server.address}not/there")
+        page.wait_for_selector("[role=alert]")
+        check = PageCheck(page)
+        check.look("not found")
     assert check.problems == {}
 
 

@@ -3,16 +3,13 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.runs.journals import fake_journal
-from tests.web.conftest import Server, open_pages
+from tests.web.conftest import Server
 from tests.web.play.board_page import begin, click_move, wait_for_moves, wait_for_status
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from tests.web.windows import Windows, open_pages
 
 pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.soak
@@ -47,10 +44,10 @@ def dashboard(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_page_and_the_first_answer_take_less_than_a_second(
-    browser: "Browser", new_server: Server
+    windows: Windows, new_server: Server
 ) -> None:
     pages = []
-    with open_pages(browser, new_server, ".kb-piece") as open_page:
+    with open_pages(windows, new_server, ".kb-piece") as open_page:
         page = open_page()
         begin(page, bot=None)
         page.wait_for_timeout(2000)  # the person thinks, and the network is loaded
@@ -69,10 +66,10 @@ def test_a_page_and_the_first_answer_take_less_than_a_second(
     assert min(pages) < QUIET_SECONDS
 
 
-def fastest_use(browser: "Browser", server: Server, address: str, control: str) -> float:
+def fastest_use(windows: Windows, server: Server, address: str, control: str) -> float:
     """Return the seconds until a page shows a control and has answered the first click."""
     seconds = []
-    with open_pages(browser, server, "header") as open_page:
+    with open_pages(windows, server, "header") as open_page:
         for _ in range(VISITS):
             page = open_page(address)
             page.wait_for_timeout(2000)
@@ -95,9 +92,9 @@ def fastest_use(browser: "Browser", server: Server, address: str, control: str) 
     ],
 )
 def test_pages_beside_the_board_are_used_within_a_second(
-    browser: "Browser", server: Server, address: str, control: str
+    windows: Windows, server: Server, address: str, control: str
 ) -> None:
-    assert fastest_use(browser, server, address, control) < QUIET_SECONDS
+    assert fastest_use(windows, server, address, control) < QUIET_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -109,13 +106,13 @@ def test_pages_beside_the_board_are_used_within_a_second(
     ],
 )
 def test_pages_of_the_dashboard_are_used_within_a_second(
-    browser: "Browser", dashboard: Server, address: str, control: str
+    windows: Windows, dashboard: Server, address: str, control: str
 ) -> None:
-    assert fastest_use(browser, dashboard, address, control) < QUIET_SECONDS
+    assert fastest_use(windows, dashboard, address, control) < QUIET_SECONDS
 
 
-def test_twenty_pages_at_once(browser: "Browser", server: Server) -> None:
-    with open_pages(browser, server, ".kb-piece") as open_page:
+def test_twenty_pages_at_once(windows: Windows, server: Server) -> None:
+    with open_pages(windows, server, ".kb-piece") as open_page:
         pages = [open_page() for _ in range(PAGES)]
         for page in pages:
             begin(page, bot=None)
@@ -126,9 +123,9 @@ def test_twenty_pages_at_once(browser: "Browser", server: Server) -> None:
             wait_for_status(page, "Your move")
 
 
-def test_memory_stays_flat_over_many_games(browser: "Browser", server: Server) -> None:
+def test_memory_stays_flat_over_many_games(windows: Windows, server: Server) -> None:
     before = 0
-    with open_pages(browser, server, ".kb-piece") as open_page:
+    with open_pages(windows, server, ".kb-piece") as open_page:
         page = open_page()
         begin(page, bot=None)
         for number in range(GAMES):

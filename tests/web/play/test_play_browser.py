@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.web.conftest import OpenPage, Server, open_pages
+from tests.web.conftest import Server
 from tests.web.play.board_page import (
     begin,
     choose_tool,
@@ -19,17 +19,18 @@ from tests.web.play.board_page import (
     wait_for_moves,
     wait_for_status,
 )
+from tests.web.windows import OpenPage, Windows, open_pages
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def open_page(browser: "Browser", server: Server) -> Iterator[OpenPage]:
-    with open_pages(browser, server, ".kb-piece") as open_page:
+def open_page(windows: Windows, server: Server) -> Iterator[OpenPage]:
+    with open_pages(windows, server, ".kb-piece") as open_page:
         yield open_page
 
 
@@ -218,6 +219,21 @@ def test_drops_and_steps_back_are_animated(open_page: OpenPage) -> None:
     page.wait_for_function("() => window.glides.includes('5g')")  # the drop, from the hand
 
 
+@pytest.mark.parametrize("motion", [False, True])
+def test_menus_and_dialogs_move_only_where_motion_is_wanted(
+    open_page: OpenPage, motion: bool
+) -> None:
+    page = open_page(motion=motion)
+    duration = "one => getComputedStyle(one).getPropertyValue('--q-transition-duration')"
+    assert page.locator(".q-dialog__inner").evaluate(duration) == ("300ms" if motion else "0ms")
+    page.get_by_label("Clock").click()
+    assert page.locator(".q-menu").evaluate(duration) == ("300ms" if motion else "0ms")
+    if not motion:
+        assert page.evaluate("document.getAnimations().length") == 0
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".q-menu", state="detached")
+
+
 def test_boards_and_pieces_to_choose(open_page: OpenPage) -> None:
     page = open_page()
     begin(page, side="Both")
@@ -291,19 +307,28 @@ def test_only_one_message_at_a_time(open_page: OpenPage) -> None:
     )
 
 
-def test_games_are_kept_over_a_restart(browser: "Browser", runs: Path, tmp_path: Path) -> None:
+def wait_for_file(page: "Page", folder: Path, move: str) -> None:
+    """Wait until the file of a game has a move."""
+    for _ in range(600):
+        if any(move in file.read_text("utf-8") for file in folder.glob("*.kif")):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"no game with {move} was saved")
+
+
+def test_games_are_kept_over_a_restart(windows: Windows, runs: Path, tmp_path: Path) -> None:
     played: list[str] = []
     for start in (1, 2):
         server = Server("play", "--runs", str(runs), "--seed", "1", games=tmp_path)
         try:
-            with open_pages(browser, server, ".kb-piece") as open_page:
+            with open_pages(windows, server, ".kb-piece") as open_page:
                 page = open_page()
                 if start == 1:
                     begin(page, bot=1)
                     click_move(page, "7g7f")
                     wait_for_moves(page, 2)
                     played = moves(page)
-                    page.wait_for_timeout(300)
+                    wait_for_file(page, tmp_path, move=played[-1][1:])
                 else:
                     page.keyboard.press("Escape")
                     page.wait_for_selector(".q-dialog", state="detached")
