@@ -32,7 +32,7 @@ from keisei.run_files import MILESTONES, find_run
 from keisei.system import read_bytes
 
 OPPONENTS: Final = ("greedy", "alphabeta:2", "alphabeta:3")
-TICK_RATIO: Final = 1.6
+TICK_RATIO: Final = 1.7
 """Ratio of two minutes on the logarithmic axis whose labels do not touch."""
 
 ProgressCallback = Callable[[str, int, int], None]
