@@ -242,7 +242,8 @@ def test_reports_are_apart_by_the_interval(monkeypatch: pytest.MonkeyPatch) -> N
         times = [number("time", info) for info in infos]
         gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
         assert 2 < len(infos) <= 400 / interval + 1
-        assert min(gaps[:-1]) >= interval - 1, "rounded; only the last report comes at once"
+        # Only the last one comes at once; one that was late leaves less time to the next.
+        assert min(gaps[:-1]) >= interval / 2
         nodes = [number("nodes", info) for info in infos]
         assert nodes == sorted(nodes)
         assert len(gui.infos("go nodes 50")) == 1, "a short search has one report"

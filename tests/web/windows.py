@@ -131,6 +131,8 @@ def open_pages(windows: Windows, server: "Server", ready: str) -> Iterator[OpenP
             opened.enter_context(watched(page))
             page.goto(server.address + path)
             page.wait_for_selector(ready)
+            # What is done before may reach the server in another order; people are not that fast.
+            page.wait_for_function("window.did_handshake !== false")
             return page
 
         yield open_page
