@@ -174,10 +174,12 @@ def measure(
             scores[str(level)] = round(score.score, 4)
             for old in (ratings, bounds):
                 old.pop(str(level), None)
+            is_sure = placement.error <= UNSURE * within
+            is_beyond = placement.low > scale.references[-1].rating
             # Beyond the last references a rating says little, and its lower bound what is known.
-            if placement.position == "above":
+            if placement.position == "above" or (is_beyond and not is_sure):
                 bounds[str(level)] = round(placement.low)
-            elif placement.position == "on" and placement.error <= UNSURE * within:
+            elif placement.position == "on" and is_sure:
                 ratings[str(level)] = round(placement.rating)
     content = {
         "scale": scale.version,

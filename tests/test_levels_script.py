@@ -76,6 +76,11 @@ def test_a_level_above_the_scale_gets_its_bound(
     content = json.loads(path.read_text("utf-8"))
     assert content["ratings"] == {"1": 900}
     assert content["bounds"] == {"2": 4100}
+    found[:] = [Placement(900.0, 480.0, 1320.0, 8), Placement(4281.0, 3779.4, 4645.0, 40)]
+    call(script, "measure", "--games", 2, "--output", path)
+    content = json.loads(path.read_text("utf-8"))
+    assert content["ratings"] == {}, "too few games"
+    assert content["bounds"] == {"2": 3779}, "better than the last reference, at least"
 
 
 def test_one_level_is_measured_again(
