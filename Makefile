@@ -45,8 +45,8 @@ KERNELS := -m "kernels and not soak and not strength" tests/shogi tests/search t
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 tests cover: export OMP_NUM_THREADS := 1
-# Where a test asks for more torch threads, they sleep while they wait for each other: on a machine that
-# other programs keep busy too, they would wait a hundred times as long.
+# Where a test asks for more torch threads, they sleep while they wait for each other: with fewer free
+# cores than threads, as beside other tests, spinning makes them a hundred times slower.
 tests cover soak: export OMP_WAIT_POLICY := PASSIVE
 # Hundreds of processes start: write bytecode, whatever the shell's environment says.
 plain checked tests cover soak strength: export PYTHONDONTWRITEBYTECODE :=

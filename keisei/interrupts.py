@@ -128,6 +128,7 @@ def _call_again(signum: int) -> None:
 
 
 def _send_to_main_thread(signum: int) -> None:
+    """Have the main thread handle a signal."""
     if hasattr(signal, "pthread_kill"):  # ends a wait, too
         from threading import main_thread
 
