@@ -119,6 +119,7 @@ VALUE_VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "no discount, values by outcomes": ("ppo.gamma=1", "ppo.value_lambda=1"),
     "value weight 0.5": ("ppo.value_weight=0.5",),
     "value weight 4": ("ppo.value_weight=4",),
+    "256 accumulators": ("model.accumulators=256",),
     "16 random opening plies": ("env.opening_plies=16",),
 }
 

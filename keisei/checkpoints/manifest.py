@@ -21,7 +21,8 @@ FORMAT_VERSION: Final = 2
 """Raised by each change that older versions cannot read."""
 
 MAX_SIZES: Final = {"manifest.json": 1 << 20, "config.json": 1 << 20, "state.json": 1 << 28}
-"""Largest files of text in bytes: some hundred times as long as they are."""
+"""Largest files of text in bytes. That of the state names each array, also those of the earlier
+networks that a run plays: a thousand large ones take 100 MB."""
 
 MANIFEST: Final = "manifest.json"
 CONFIG: Final = "config.json"

@@ -211,13 +211,7 @@ class PPOAgent(PPOLearner):
                 "network. To continue with other settings, start a new run with run.start_from "
                 "set to this one"
             ) from error
-        self.optimizer.load_state_dict(to_tensors(state["optimizer"]))
-        for weight, moments in self.optimizer.state.items():  # which torch does not compare
-            arrays = (one for one in moments.values() if torch.is_tensor(one) and one.ndim)
-            if any(one.shape != weight.shape for one in arrays):
-                raise KeiseiError("the optimizer of the checkpoint is that of another network")
-        self._lay_out_moments()
-        self._apply_settings()
+        self._restore_moments(to_tensors(state["optimizer"]["state"]))
         if state["scaler"]:  # empty if the run has not computed in float16 so far
             self.scaler.load_state_dict(to_tensors(state["scaler"]))
         self._restore_counts(state)
@@ -225,11 +219,18 @@ class PPOAgent(PPOLearner):
             self.average.load_state_dict(weight_tensors(state.get("ema", state["model"])))
         restore_torch_rng(to_tensors(state["torch_rng"]))
 
-    def _apply_settings(self) -> None:
-        """Give the optimizer the settings of this run: its saved state has those it had before."""
-        for group in self.optimizer.param_groups:
-            group["betas"] = (BETA1, self.settings.beta2)
-            group["weight_decay"] = self.settings.weight_decay
+    def _restore_moments(self, saved: Mapping[int, Any]) -> None:
+        """Restore what the optimizer knows of each weight; its settings are those of this run."""
+        groups = self.optimizer.state_dict()["param_groups"]
+        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+        for number, moments in saved.items():  # torch compares neither numbers nor shapes
+            arrays = (one for one in moments.values() if torch.is_tensor(one) and one.ndim)
+            if not 0 <= number < len(weights) or any(
+                one.shape != weights[number].shape for one in arrays
+            ):
+                raise KeiseiError("the optimizer of the checkpoint is that of another network")
+        self.optimizer.load_state_dict({"state": saved, "param_groups": groups})
+        self._lay_out_moments()
 
     def _lay_out_moments(self) -> None:
         """Give the optimizer's moments the memory layout of their weights, such as channels_last.

@@ -95,6 +95,28 @@ def test_restored_moments_lie_in_memory_as_their_weights_do(tmp_path: Path) -> N
             assert agent.optimizer.state[parameter][name].stride() == parameter.stride()
 
 
+def test_settings_of_the_optimizer_are_those_of_the_run(tmp_path: Path) -> None:
+    """What a foreign checkpoint says of them is not even read; torch would take any type."""
+    practice = played(*RESUMED, "ppo.beta2=0.9", "ppo.weight_decay=0.5")
+    practice.learn()
+    practice.agent.optimizer.param_groups[0].update(betas="x", weight_decay=None, amsgrad=[])
+    agent = restored(practice, tmp_path).agent
+    group = agent.optimizer.param_groups[0]
+    assert (group["betas"], group["weight_decay"]) == ((0.9, 0.99), 0.0)
+    assert group["amsgrad"] is False
+
+
+@pytest.mark.parametrize("number", [-1, 1_000])
+def test_moments_of_weights_that_do_not_exist_are_refused(tmp_path: Path, number: int) -> None:
+    practice = played(*RESUMED)
+    practice.learn()
+    state = practice.learner.state()
+    moments = state["optimizer"]["state"]
+    moments[number] = moments.pop(0)
+    with pytest.raises(KeiseiError, match="the optimizer of the checkpoint is that of another"):
+        restored(practice, tmp_path).learner.restore(state)
+
+
 def test_scaled_gradients_are_unscaled_before_they_are_clipped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -29,7 +29,7 @@ GAMES = int(setting("GAMES", 200))
 BUSY = int(setting("BUSY", 3))
 SECONDS = setting("SECONDS", 10)
 MAX_PLIES = 320
-BOARDS = 2
+BOARDS = BUSY + 1
 """Games at a time."""
 
 CONTROL_MOVES = 60
