@@ -187,7 +187,7 @@ class PPOAgent(PPOLearner):
         """
         state: dict[str, Any] = {
             "model": model_weights(self.model),
-            "optimizer": to_arrays(self.optimizer.state_dict()),
+            "optimizer": {"state": to_arrays(self.optimizer.state_dict()["state"])},
             "scaler": to_arrays(self.scaler.state_dict()),
             "minibatch_size": self.minibatch_size,
             "bad_minibatches": self.bad_minibatches,
