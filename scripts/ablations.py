@@ -251,6 +251,7 @@ def train(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each variant.")] = 3,
     family: Name = "sparse",
     only: Annotated[list[str] | None, typer.Option(help="Variants; all by default.")] = None,
+    plies: Annotated[int, typer.Option(min=0, help="Of each training; 0: the family's.")] = 0,
     part: Annotated[str, typer.Option(help="Which part of the work, of how many.")] = "1/1",
 ) -> None:
     """Train and measure what is missing in the file."""
@@ -263,19 +264,26 @@ def train(
     number, _, parts = part.partition("/")
     if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
         raise KeiseiError(f"--part {part}: it must be like 1/2, the first of two parts")
-    known = {(result.variant, result.seed) for result in read_results(results)}
+    earlier = read_results(results)
+    if lengths := {result.plies for result in earlier} - {plies or chosen.plies}:
+        found = ", ".join(f"{length:,}" for length in sorted(lengths))
+        raise KeiseiError(
+            f"{results} holds networks of {found} plies; others belong into another file"
+        )
+    known = {(result.variant, result.seed) for result in earlier}
     # Parts of the whole, not of what is missing: processes may start at different times.
     whole = [(name, seed) for seed in range(seeds) for name in names]
     missing = [pair for pair in whole[int(number) - 1 :: int(parts)] if pair not in known]
     for name, seed in track(missing, "training", console=Console(stderr=True)):
         with tempfile.TemporaryDirectory() as directory:
             settings = (*chosen.settings, *chosen.variants[name])
-            run = train_variant(settings, seed, chosen.plies, Path(directory))
+            run = train_variant(settings, seed, plies or chosen.plies, Path(directory))
             log_loss = None
             if chosen is VALUES:
                 network = load_network(run, threads=1).predictor
                 log_loss = calibration_on(network, strong_games()).log_loss
-            result = Result(name, seed, chosen.plies, measure(run, seed, chosen), log_loss)
+            scores = measure(run, seed, chosen)
+            result = Result(name, seed, plies or chosen.plies, scores, log_loss)
         with results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(result._asdict()) + "\n")
 

@@ -75,12 +75,14 @@ def test_what_is_in_the_file_is_not_trained_again(
     trained: list[tuple[tuple[str, ...], int]] = []
 
     def train_variant(settings: tuple[str, ...], seed: int, plies: int, root: Path) -> object:
+        assert plies == 1000
         trained.append((settings, seed))
         return root
 
     monkeypatch.setattr(script, "train_variant", train_variant)
     monkeypatch.setattr(script, "measure", lambda *_: {"alphabeta:2": 0.5, "alphabeta:3": 0})
     options = [str(results), "--seeds", "2", "--only", "nothing", "--only", "two epochs"]
+    options += ["--plies", "1000"]
     outcome = CliRunner().invoke(script.app, ["train", *options], catch_exceptions=False)
     assert outcome.exit_code == 0
     assert trained == [(("ppo.epochs=2",), 0), ((), 1), (("ppo.epochs=2",), 1)]
@@ -90,6 +92,14 @@ def test_what_is_in_the_file_is_not_trained_again(
         half = [*options, "--seeds", "3", "--part", part]
         assert CliRunner().invoke(script.app, ["train", *half]).exit_code == 0
     assert sorted(trained) == [((), 2), (("ppo.epochs=2",), 2)], "each by one of the two"
+
+
+def test_networks_of_another_length_belong_into_another_file(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    results = write_results(tmp_path / "results.jsonl", {"nothing": (0.8,)})
+    with pytest.raises(KeiseiError, match="holds networks of 1,000 plies"):
+        script.train(results, plies=2000)
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "2", "a/b"])
