@@ -2,18 +2,16 @@
 
 Keisei plays another copy of itself, which thinks for a fixed time of the same clock, as a control:
 what the machine takes from that one, the engine could not have helped. ``KEISEI_SOAK_GAMES`` is the
-number of games (200), ``KEISEI_SOAK_BUSY`` that of busy processes beside each (3). Two games are
-played at a time: in each of them one engine computes, which is one of those beside the other game.
+number of games (200), ``KEISEI_SOAK_BUSY`` that of busy processes beside each (3). These are other
+games: in each of them one engine computes.
 """
 
-import multiprocessing
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +28,7 @@ BUSY = int(setting("BUSY", 3))
 SECONDS = setting("SECONDS", 10)
 MAX_PLIES = 320
 BOARDS = BUSY + 1
-"""Games at a time."""
+"""Games at a time: each is played beside the others."""
 
 CONTROL_MOVES = 60
 """The control uses this part of its clock for each move."""
@@ -86,26 +84,6 @@ class Engine:
                 pipe.close()
 
 
-def _compute() -> None:
-    while True:
-        sum(range(10_000))
-
-
-@contextmanager
-def busy(number: int) -> Iterator[None]:
-    """Processes that compute all the time."""
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_compute, daemon=True) for _ in range(number)]
-    for process in processes:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-
-
 def play(engine: Engine, control: Engine, number: int) -> tuple[str | None, int]:
     """Play a game; return who lost on time, if anyone, and the number of plies."""
     game = ShogiGame()
@@ -141,7 +119,7 @@ class Board:
     plies: int = 0
     least: float = SECONDS
 
-    def play_all(self, numbers: Iterable[int]) -> None:
+    def play_all(self, numbers: Iterator[int]) -> None:
         engine, control = Engine(), Engine()
         try:
             for number in numbers:
@@ -158,9 +136,9 @@ class Board:
 def test_no_game_is_lost_on_time() -> None:
     start = time.monotonic()
     boards = [Board() for _ in range(BOARDS)]
-    with busy(max(0, BUSY - (BOARDS - 1))), ThreadPoolExecutor(BOARDS) as threads:
-        parts = [range(GAMES * n // BOARDS, GAMES * (n + 1) // BOARDS) for n in range(BOARDS)]
-        list(threads.map(Board.play_all, boards, parts))
+    numbers = iter(range(GAMES))  # those of ranges are safe in threads
+    with ThreadPoolExecutor(BOARDS) as threads:
+        list(threads.map(Board.play_all, boards, [numbers] * BOARDS))
     lost = sum((board.lost for board in boards), Counter())
     result = (
         f"lost on time: {lost['engine']}, control engine {lost['control']}; "
