@@ -241,7 +241,7 @@ def shown(value: object) -> str:
 def _unknown(path: str) -> str:
     section, dot, field = path.partition(".")
     known = sections()
-    if not dot:
+    if not dot or section not in known:  # also of names that have a dot of their own
         near = _near(section, known) or _paths_near(section)
         remedy = _did_you_mean(near) or f"the sections are {', '.join(known)}"
         return f"{shown(path)}: unknown section: {remedy}"

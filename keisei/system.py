@@ -21,7 +21,7 @@ from functools import partial
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, Final, NamedTuple, Self
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, Self
 
 from keisei.errors import KeiseiError
 
@@ -68,13 +68,21 @@ MAX_NAME_SHOWN: Final = 80
 """Characters of a name that a message about too long a name shows."""
 
 
+ROOM: Final = 2 * "/files-of-a-run/" + "/and-the-directory-that-holds-all-runs/"
+"""Longer than what Keisei adds to the path of a run to reach the files in it."""
+
+
 def require_possible(path: Path) -> None:
-    """Raise `FileAccessError` for a name that no file can have: one that is too long, usually."""
-    try:
-        path.stat()
-    except (OSError, ValueError) as error:
-        if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
-            raise FileAccessError(f"{_shortened(path)}: {_reason(error)}") from error
+    """Raise `FileAccessError` for a name that no file can have: one that is too long, usually.
+
+    Files in a directory of that name can be reached too.
+    """
+    for place in (path, Path(f"{path}{ROOM}")):
+        try:
+            place.stat()
+        except (OSError, ValueError) as error:
+            if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
+                raise FileAccessError(f"{_shortened(path)}: {_reason(error)}") from error
 
 
 def _shortened(path: Path) -> str:
@@ -161,6 +169,18 @@ def spawn_context() -> SpawnContext:
         return multiprocessing.get_context("spawn")
     except ValueError as error:
         raise KeiseiError(f"this Python cannot spawn processes: {error}") from error
+
+
+def leave(code: int) -> NoReturn:
+    """End the process at once, when all is written, without ending Python in order.
+
+    That takes seconds on a busy machine, and threads of libraries may abort it.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed, or nobody reads it any more
+            stream.flush()
+    os._exit(code)
 
 
 def module_environment(**changes: str) -> dict[str, str]:

@@ -16,6 +16,9 @@ from keisei.selfplay.workers.ray_pool import import_ray
 
 PROCESSES = Path("/proc")
 STORE = {"object_store_memory": 80 << 20}
+TOKEN = secrets.token_hex(32)
+"""Without one Ray writes its own into the home. It is the same for all clusters of this process, as
+Ray reads it only once."""
 
 
 class Nodes:
@@ -68,7 +71,7 @@ def ray_cluster() -> Iterator[Nodes]:
         pytest.skip("elsewhere Ray has no clusters of several nodes on one machine")
     before = children()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else Ray writes one to the home
+        patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         import_ray()
         cluster = Nodes()
         try:

@@ -378,6 +378,7 @@ def test_damaged_saves_are_explained(file: Path) -> None:
         '{"ppo": {"epochs": 1': r"config.yaml: Invalid JSON: EOF",
         '{"ppo": {"epochs": 0}}': r"config.yaml: ppo.epochs: 0 is not allowed",
         "[]": r"config.yaml: \[\] is not allowed",
+        '{"p.po": {}}': r"config.yaml: p\.po: unknown section: the sections are",
     }.items():
         file.write_text(text)
         with pytest.raises(ConfigError, match=problem):

@@ -18,6 +18,7 @@ from keisei.system import (
     make_directory,
     read_bytes,
     remove_temporaries,
+    require_possible,
     resident_megabytes,
     usable_cpus,
     write_atomically,
@@ -55,6 +56,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     write_atomically(path, b"new")
     assert read_bytes(path) == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@posix_only
+@pytest.mark.parametrize("path", [Path("x" * 300), Path("/".join(["d" * 100] * 40), "d" * 50)])
+def test_names_are_too_long_also_if_only_files_in_them_would_be(path: Path) -> None:
+    require_possible(Path("no", "such", "run"))
+    with pytest.raises(FileAccessError, match=r"^[xd/]{80}\.\.\.: File name too long$"):
+        require_possible(path)
 
 
 def test_a_failed_write_leaves_the_old_file(

@@ -9,6 +9,7 @@ import typer
 from keisei.commands.options import TRAIN_FLAGS, AsJson, ConfigOptions, with_config_options
 from keisei.interrupts import INTERRUPTED
 from keisei.run_files import CONFIG, find_run
+from keisei.system import leave
 
 
 @with_config_options(TRAIN_FLAGS)
@@ -25,16 +26,16 @@ def train(
     from keisei.training.run import resume_run, start_run
 
     if resume is None:
-        summary = start_run(options.load(), named=options.named, profile=profile)
+        config = options.load()
+        summary = start_run(config, named=options.named, profile=profile)
     else:
         run_directory = find_run(Path(resume))
         config = options.load(saved=run_directory / CONFIG)
         summary = resume_run(config, run_directory, named=options.named, profile=profile)
-    if not summary.is_first:
-        return
-    if as_json:
-        typer.echo(json.dumps(summary.as_dict()))
-    else:
-        typer.echo(str(summary))
-    if summary.reason == "interrupted":
-        raise typer.Exit(INTERRUPTED)
+    if summary.is_first:
+        typer.echo(json.dumps(summary.as_dict()) if as_json else str(summary))
+    code = INTERRUPTED if summary.is_first and summary.reason == "interrupted" else 0
+    if config.parallel.ddp:
+        leave(code)  # torchrun takes a learner that torch's threads abort at the end for a failure
+    if code:
+        raise typer.Exit(code)

@@ -24,11 +24,11 @@ def usi(
 ) -> None:
     """Run a network as a USI engine on standard input and output, for Shogi GUIs."""
     import logging
-    import os
     import sys
     from contextlib import redirect_stdout
 
     from keisei.errors import KeiseiError
+    from keisei.system import leave
     from keisei.usi.options import Settings
 
     settings = Settings()
@@ -65,7 +65,4 @@ def usi(
             shutdown_timeout=0.0,
         )
         engine.run(read_lines(sys.stdin.fileno()))
-    # GUIs kill engines that linger, and ending Python in order takes seconds on a busy machine. All
-    # that was said has been flushed.
-    logging.shutdown()
-    os._exit(0)
+    leave(0)  # GUIs kill engines that linger

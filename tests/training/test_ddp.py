@@ -411,8 +411,8 @@ def test_learners_under_torchrun(tmp_path: Path, family: str) -> None:
     assert "have diverged" not in (run / "run.log").read_text(), "equal weights, bit by bit"
 
     with pytest.raises(KeiseiError, match=r"--set parallel\.ddp=false"):
-        train(tmp_path, "--resume", str(run))
+        train(tmp_path, "--resume", str(run), *settings(family))
     total = f"run.total_timesteps={checkpoint.timestep + 64}"
-    result = train(tmp_path, "--resume", str(run), *settings("parallel.ddp=false", total))
+    result = train(tmp_path, "--resume", str(run), *settings(family, "parallel.ddp=false", total))
     assert result.exit_code == 0
     assert newest(run).timestep == checkpoint.timestep + 64

@@ -282,6 +282,7 @@ def test_killed_workers_are_replaced_and_nothing_is_lost_or_doubled(running: Run
 def test_a_worker_that_hangs_is_replaced(
     running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    running.update()  # workers that are just starting need longer than the time below
     failures = running.play.failures
     hurried = running.config.parallel.model_copy(update={"hang_seconds": 4.0})
     monkeypatch.setattr(
