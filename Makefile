@@ -82,11 +82,12 @@ bench: $(INSTALLED_DEV)  ## speed of the game core and of training, side by side
 
 # What the tests found goes into soak.jsonl, also of those before one that failed. First the four of
 # twenty minutes, side by side; what is measured against the clock comes last, with nothing beside it
-# but its own busy processes.
+# but its own busy processes. In a process that had a Ray cluster before, another one loses workers.
 SOAK := soak.jsonl
 OF_TWENTY_MINUTES := tests/soak/test_servers.py tests/training/test_soak.py
-AGAINST_THE_CLOCK := tests/web/play/test_many_pages.py tests/soak/test_sudden_death.py
-LATER := $(addprefix --ignore=,$(OF_TWENTY_MINUTES) $(AGAINST_THE_CLOCK))
+ALONE := tests/web/play/test_many_pages.py tests/soak/test_sudden_death.py \
+	tests/selfplay/workers/test_ray_pool.py
+LATER := $(addprefix --ignore=,$(OF_TWENTY_MINUTES) $(ALONE))
 # A test that hangs is ended, with the stacks of its threads, and the others go on.
 UNATTENDED := -m soak -o faulthandler_timeout=7200 -o faulthandler_exit_on_timeout=true
 
@@ -96,7 +97,7 @@ soak: kernels  ## long tests: other Shogi libraries, kills, damage, clusters, 20
 	rm -f $(SOAK)
 	@status=0; $(BIN)/pytest -n 4 --dist worksteal $(UNATTENDED) $(OF_TWENTY_MINUTES) || status=1; \
 	$(PYTEST) $(UNATTENDED) $(LATER) tests || status=1; \
-	$(BIN)/pytest $(UNATTENDED) $(AGAINST_THE_CLOCK) || status=1; \
+	$(BIN)/pytest $(UNATTENDED) $(ALONE) || status=1; \
 	$(BIN)/python -m tests.soak.summary $(SOAK); exit $$status
 
 strength: kernels  ## train the quick-start recipe and check the promised scores

@@ -4,6 +4,7 @@ import os
 import secrets
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from filelock import FileLock
 
 from keisei.selfplay.workers.ray_pool import import_ray
 
@@ -19,6 +21,9 @@ STORE = {"object_store_memory": 80 << 20}
 TOKEN = secrets.token_hex(32)
 """Without one Ray writes its own into the home. It is the same for all clusters of this process, as
 Ray reads it only once."""
+
+LOCK = Path(tempfile.gettempdir(), "keisei-tests-ray.lock")
+"""Held by the process that has a cluster: with two on one machine, workers get lost."""
 
 
 class Nodes:
@@ -70,7 +75,7 @@ def ray_cluster() -> Iterator[Nodes]:
     if sys.platform != "linux":
         pytest.skip("elsewhere Ray has no clusters of several nodes on one machine")
     before = children()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, FileLock(LOCK):
         patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         import_ray()
         cluster = Nodes()
