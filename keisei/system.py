@@ -75,11 +75,12 @@ ROOM: Final = 2 * "/files-of-a-run/" + "/and-the-directory-that-holds-all-runs/"
 def require_possible(path: Path) -> None:
     """Raise `FileAccessError` for a name that no file can have: one that is too long, usually.
 
-    Files in a directory of that name can be reached too.
+    So is that of a directory which leaves no room for the names of a run's files.
     """
     for place in (path, Path(f"{path}{ROOM}")):
         try:
-            place.stat()
+            if stat.S_ISREG(place.stat().st_mode):
+                return
         except (OSError, ValueError) as error:
             if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
                 raise FileAccessError(f"{_shortened(path)}: {_reason(error)}") from error
@@ -178,8 +179,9 @@ def leave(code: int) -> NoReturn:
     """
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed, or nobody reads it any more
-            stream.flush()
+        if stream is not None:  # as in a GUI on Windows
+            with suppress(OSError, ValueError):  # closed, or nobody reads it any more
+                stream.flush()
     os._exit(code)
 
 

@@ -268,7 +268,7 @@ def train(
     if lengths := {result.plies for result in earlier} - {plies or chosen.plies}:
         found = ", ".join(f"{length:,}" for length in sorted(lengths))
         raise KeiseiError(
-            f"{results} holds networks of {found} plies; others belong into another file"
+            f"{results} holds networks of {found} plies; others belong in another file"
         )
     known = {(result.variant, result.seed) for result in earlier}
     # Parts of the whole, not of what is missing: processes may start at different times.

@@ -94,7 +94,7 @@ def test_what_is_in_the_file_is_not_trained_again(
     assert sorted(trained) == [((), 2), (("ppo.epochs=2",), 2)], "each by one of the two"
 
 
-def test_networks_of_another_length_belong_into_another_file(
+def test_networks_of_another_length_belong_in_another_file(
     script: ModuleType, tmp_path: Path
 ) -> None:
     results = write_results(tmp_path / "results.jsonl", {"nothing": (0.8,)})

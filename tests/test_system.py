@@ -58,6 +58,17 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("stream", ["sys.stderr = None", "sys.stderr.close()", "pass"])
+def test_a_process_that_leaves_has_said_all(stream: str) -> None:
+    """Nothing that Python does at its end is done, whatever became of the streams."""
+    code = (
+        "import atexit, sys; from keisei.system import leave; atexit.register(print, 'the end');"
+        f"print('said', end=''); {stream}; leave(3)"
+    )
+    left = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (left.returncode, left.stdout, left.stderr) == (3, b"said", b"")
+
+
 @posix_only
 @pytest.mark.parametrize("path", [Path("x" * 300), Path("/".join(["d" * 100] * 40), "d" * 50)])
 def test_names_are_too_long_also_if_only_files_in_them_would_be(path: Path) -> None:

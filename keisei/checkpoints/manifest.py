@@ -18,7 +18,7 @@ from keisei.errors import CheckpointError
 
 FORMAT: Final = "keisei-checkpoint"
 FORMAT_VERSION: Final = 2
-"""Raised by each change that older versions cannot read."""
+"""Raised by each release that writes what older ones cannot read."""
 
 MAX_SIZES: Final = {"manifest.json": 1 << 20, "config.json": 1 << 20, "state.json": 1 << 28}
 """Largest files of text in bytes. That of the state names each array, also those of the earlier

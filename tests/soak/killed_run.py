@@ -15,6 +15,7 @@ from typing import Any
 
 from keisei.checkpoints import store
 from keisei.run_files import CONFIG
+from keisei.system import leave
 from keisei.training import run as training_run
 from keisei.training import trainer as trainer_module
 from keisei.training.run import resume_run, start_run
@@ -79,6 +80,8 @@ def main() -> None:
         resume_run(config, path, named=named)
     else:
         start_run(config, named=named)
+    if config.parallel.ddp:
+        leave(0)  # as the command does
 
 
 if __name__ == "__main__":

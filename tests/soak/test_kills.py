@@ -122,8 +122,12 @@ class KilledRun:
 
     def take(self, victim: str, nodes: Nodes) -> None:
         """Kill a worker or a node of Ray in mid-run: the run goes on to its end."""
-        while not self._take(victim, nodes):  # it was over too soon
-            self.begin_again()
+        for _ in range(5):
+            if self._take(victim, nodes):
+                break
+            self.begin_again()  # it was over too soon
+        else:
+            pytest.fail(f"no {victim} was found")
         self.kills[victim] += 1
         self.check_journal()
         self.begin_again()
